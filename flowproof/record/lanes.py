@@ -1,0 +1,26 @@
+"""The registry of lanes: what a run can observe and enforce, and which actions belong to which."""
+
+from __future__ import annotations
+
+__all__ = ["LANES", "LANE_OF_ACTION"]
+
+LANES: dict[str, str] = {
+    "connect": "connections, datagrams and listening sockets",
+    "files": "file operations",
+    "execute": "programs started",
+    "call": "tools called",
+    "faults": "what the mechanism could not tell",
+}
+"""Lane name → what it covers. Each has a JSON-lines file in a record once a run engages it."""
+
+LANE_OF_ACTION: dict[str, str] = {
+    "connect": "connect",
+    "listen": "connect",
+    "delete": "files",
+    "rename": "files",
+    "truncate": "files",
+    "write": "files",
+    "execute": "execute",
+    "call": "call",
+}
+"""Action of a rule → the lane whose tier and faults its verdict depends on."""

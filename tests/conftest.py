@@ -1,0 +1,39 @@
+"""Goldens: `pytest` compares, `pytest --bless` writes, and CI never writes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--bless", action="store_true", help="write goldens instead of comparing")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--bless") and os.environ.get("CI"):
+        raise pytest.UsageError(
+            "--bless is refused under CI: goldens are written and read by people"
+        )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
+    """Return compare(path, actual): equal to the golden file, or written with --bless."""
+
+    def compare(path: Path, actual: str) -> None:
+        if request.config.getoption("--bless"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(actual, encoding="utf-8", newline="\n")
+        elif not path.exists():
+            pytest.fail(
+                f"no golden at {path.relative_to(GOLDEN)}; run pytest --bless, read the diff"
+            )
+        assert path.read_text(encoding="utf-8") == actual
+
+    return compare
