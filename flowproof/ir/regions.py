@@ -105,10 +105,6 @@ def union_all(regions: Iterable[Region]) -> Region:
     )
 
 
-EMPTY = Region()
-EVERYTHING = Region.of(((4, 0, LAST[4]), (6, 0, LAST[6])))
-
-
 def _sweep(boxes: list[Box]) -> Boxes:
     """Return overlapping *boxes* as disjoint ones in order: a sweep over their ends."""
     if len(boxes) == 1:
@@ -193,3 +189,7 @@ def _subtracted(left: Boxes, right: Boxes) -> Boxes:
         if at <= last:
             _append(found, at, last, ports)
     return tuple(found)
+
+
+EMPTY = Region()
+EVERYTHING = Region.of(((4, 0, LAST[4]), (6, 0, LAST[6])))
