@@ -13,7 +13,15 @@ if TYPE_CHECKING:
 
     from flowproof.ir.model import Rule
 
-__all__ = ["STOPPING", "FidelityClass", "Finding", "place", "row", "symbol_findings"]
+__all__ = [
+    "STOPPING",
+    "FidelityClass",
+    "Finding",
+    "action_findings",
+    "place",
+    "row",
+    "symbol_findings",
+]
 
 
 class FidelityClass(Enum):
@@ -61,6 +69,19 @@ def row(rule: Rule, findings: Iterable[Finding]) -> Fidelity:
         worst.value if rule.asserts or rule.verb == "observe" else None,
         f"{reasons} ({place(rule)})" if reasons else None,
     )
+
+
+_ACTIONS = {
+    "files": "file operations are neither refused nor observed",
+    "execute": "programs started are neither refused nor observed",
+    "call": "tools called are neither refused nor observed",
+}
+
+
+def action_findings(rule: Rule) -> Iterator[Finding]:
+    """Yield that no target of this version carries the action of *rule*, where that is so."""
+    if rule.action in _ACTIONS:
+        yield Finding(FidelityClass.UNSUPPORTED, f"{_ACTIONS[rule.action]} by this version")
 
 
 def symbol_findings(rule: Rule) -> Iterator[Finding]:

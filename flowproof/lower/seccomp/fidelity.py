@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flowproof.artifact.model import Fidelity
-from flowproof.lower.fidelity import FidelityClass, row, symbol_findings
+from flowproof.lower.fidelity import FidelityClass, action_findings, row, symbol_findings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,9 @@ _EXACT = FidelityClass.EXACT.value
 
 def fidelity(policy: Policy, plan: Plan) -> tuple[Fidelity, ...]:
     """Return a row for each rule, in order, and one for each fixed meaning that is in force."""
-    rules = (row(rule, symbol_findings(rule)) for rule in policy.rules)
+    rules = (
+        row(rule, (*action_findings(rule), *symbol_findings(rule))) for rule in policy.rules
+    )
     return (*rules, *_meanings(policy, plan))
 
 
