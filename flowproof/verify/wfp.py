@@ -75,8 +75,7 @@ def classify(
 
 def _matches(conditions: list[dict[str, Any]], attempt: Attempt, bindings: Bindings) -> bool:
     return all(
-        any(_holds(condition, attempt, bindings) for condition in run)
-        for run in _runs(conditions)
+        any(_holds(condition, attempt, bindings) for condition in run) for run in _runs(conditions)
     )
 
 

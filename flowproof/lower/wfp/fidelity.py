@@ -131,7 +131,9 @@ def _meanings(policy: Policy) -> Iterator[Fidelity]:
     fixed = {found.subject: found for found in _fixed()}
     yield fixed["meaning:foreign-abi"]
     yield fixed["meaning:io-uring"]
-    yield Fidelity("meaning:loopback", _EXACT, _EXACT, "told by address, never by the loopback flag")
+    yield Fidelity(
+        "meaning:loopback", _EXACT, _EXACT, "told by address, never by the loopback flag"
+    )
     if "connect" in actions:
         yield Fidelity("meaning:metadata", _EXACT, _EXACT, None)
         yield fixed["meaning:unix"]

@@ -235,7 +235,11 @@ def _listen(policy: Policy) -> Iterator[Filter]:
     for rule in policy.rules:
         if rule.meaning == "listen":
             ports = port_sets.union(
-                *(held for family in _FAMILIES for _, _, held in unexcepted(policy).boxes("tcp", family))
+                *(
+                    held
+                    for family in _FAMILIES
+                    for _, _, held in unexcepted(policy).boxes("tcp", family)
+                )
             )
             blocks += _listen_each("block", BLOCK, rule.id, ports)
         if rule.action != "listen" or rule.meaning is not None:
@@ -299,9 +303,7 @@ def _accept(policy: Policy, tables: Tables) -> Iterator[Filter]:
         return
     for family in _FAMILIES:
         layer = f"ALE_AUTH_RECV_ACCEPT_V{family}"
-        loopback = c.addresses(
-            "IP_REMOTE_ADDRESS", family, c.networks(family, _LOOPBACK[family])
-        )
+        loopback = c.addresses("IP_REMOTE_ADDRESS", family, c.networks(family, _LOOPBACK[family]))
         yield _filter(layer, "permit", PERMIT, (), _IMPLIED, loopback)
         if not policy.connect_denies:
             wanted = (*c.protocols(("tcp",)), *c.ports("IP_LOCAL_PORT", refused))
@@ -327,5 +329,3 @@ def _refused_listens(policy: Policy, tables: Tables) -> tuple[PortSet, list[str]
             ports.append((low, end - 1))
             by.add(policy.rules[refusing[0]].id)
     return port_sets.normal(ports), sorted(by)
-
-

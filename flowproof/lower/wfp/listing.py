@@ -47,17 +47,17 @@ def _filters(held: dict[str, Any]) -> Iterator[str]:
         return
     yield f"Filters, {len(filters)} in one sublayer of a dynamic session, each for the run's identity only"
     rows = [("layer", "weight", "action", "rules", "key", "conditions")]
-    for one in filters:
-        rows.append(
-            (
-                one["layer"],
-                str(one["weight"]),
-                one["action"],
-                common.some(one["rules"]) or f"no rule ({one['name']})",
-                one["key"],
-                "; ".join(_conditions(one["conditions"])) or "anything",
-            )
+    rows += [
+        (
+            one["layer"],
+            str(one["weight"]),
+            one["action"],
+            common.some(one["rules"]) or f"no rule ({one['name']})",
+            one["key"],
+            "; ".join(_conditions(one["conditions"])) or "anything",
         )
+        for one in filters
+    ]
     yield from common.columns(rows)
 
 
