@@ -131,6 +131,7 @@ class Account:
             case (wire.CANARY_REPLY, int(which), int(errno)):
                 self._reply = (which, errno)
             case (wire.NOT_STARTED, code, str(detail)):
+                self.started = False
                 self.block(Code(code), detail)
             case (wire.SPAWNED, int()):
                 self.started = True

@@ -400,12 +400,11 @@ def test_run_ids_sort_by_time_and_differ() -> None:
 
 
 def test_the_schemas_name_the_codes_lanes_and_actions_that_there_are() -> None:
+    run = json.loads(data("schema", "run-record.schema.json"))
     lane = json.loads(data("schema", "lane-event.schema.json"))
     codes = sorted(code.value for code in Code)
-    assert SCHEMA.schema["$defs"]["code"]["enum"] == codes
+    assert run["$defs"]["code"]["enum"] == codes
     assert lane["$defs"]["code"]["enum"] == codes
-    assert SCHEMA.schema["properties"]["lanes"]["propertyNames"]["enum"] == list(LANES)
-    assert set(SCHEMA.schema["$defs"]["rule"]["properties"]["action"]["enum"]) == set(
-        LANE_OF_ACTION
-    )
-    assert SCHEMA.schema["$id"] == model.SCHEMA
+    assert run["properties"]["lanes"]["propertyNames"]["enum"] == list(LANES)
+    assert set(run["$defs"]["rule"]["properties"]["action"]["enum"]) == set(LANE_OF_ACTION)
+    assert run["$id"] == model.SCHEMA
