@@ -81,7 +81,8 @@ def parse(words: Iterable[str], commands: Mapping[str, Command]) -> Arguments:
     rest = list(words)
     if not rest:
         raise UsageError(
-            "no command given", f"one of {_listed(commands)}; `flowproof --help` says what each does"
+            "no command given",
+            f"one of {_listed(commands)}; `flowproof --help` says what each does",
         )
     name = rest.pop(0)
     if name in ("--help", "-h", "help"):

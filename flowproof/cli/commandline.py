@@ -8,7 +8,9 @@ __all__ = ["COMMANDS", "TARGETS", "overview", "usage"]
 
 TARGETS = ("linux-x86_64", "linux-aarch64", "windows")
 
-_FORMAT = Option("--format", "text|json", "how the answer is printed (default: text)", ("text", "json"))
+_FORMAT = Option(
+    "--format", "text|json", "how the answer is printed (default: text)", ("text", "json")
+)
 
 COMMANDS: dict[str, Command] = {
     command.name: command
@@ -29,7 +31,9 @@ COMMANDS: dict[str, Command] = {
             1,
             1,
             (
-                Option("--target", "|".join(TARGETS), "what to compile for", TARGETS, required=True),
+                Option(
+                    "--target", "|".join(TARGETS), "what to compile for", TARGETS, required=True
+                ),
                 Option(
                     "--emit",
                     "listing|ir|json|bin",

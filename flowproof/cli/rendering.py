@@ -57,7 +57,9 @@ _PLACE = ("file", "line", "column", "end_line", "end_column", "text")
 def _place(span: Span) -> dict[str, object]:
     line, column = span.source.position(span.start)
     end_line, end_column = span.source.position(max(span.start, span.end))
-    return dict(zip(_PLACE, (span.file, line, column, end_line, end_column, span.text), strict=True))
+    return dict(
+        zip(_PLACE, (span.file, line, column, end_line, end_column, span.text), strict=True)
+    )
 
 
 def _excerpt(span: Span, style: str) -> Iterator[Line]:
