@@ -172,9 +172,9 @@ def _complete(command: Command, arguments: Arguments) -> None:
 
 
 def _suggest(word: str, candidates: Iterable[str]) -> str:
-    from flowproof.nearness import nearest
+    from flowproof.near import near_miss
 
-    near = nearest(word, candidates)
+    near = near_miss(word, candidates)
     return f"did you mean `{near}`?" if near else f"one of {_listed(candidates)}"
 
 
