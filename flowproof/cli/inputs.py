@@ -10,10 +10,10 @@ from flowproof.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from flowproof.diagnostics import Report, Span
+    from flowproof.diagnostics import Report
     from flowproof.ir.resolve import Resolved
 
-__all__ = ["Input", "file_of", "place_of", "read", "stem_of"]
+__all__ = ["Input", "read", "stem_of"]
 
 _ENDINGS = (".flow.yaml", ".policy.yaml", ".flow.yml", ".policy.yml", ".yaml", ".yml")
 
@@ -44,13 +44,6 @@ def read(path: str, report: Report) -> Input:
     return Input(path, folder, documents, resolve_suite(suite, report))
 
 
-def file_of(resolved: Resolved) -> str:
-    """Return the name that messages give the document."""
-    document = resolved.flow or resolved.pack
-    assert document is not None
-    return document.source.name
-
-
 def stem_of(path: str) -> str:
     """Return the file name of a document without what it ends with: `a/b.flow.yaml` is `b`."""
     name = os.path.basename(path)
@@ -58,13 +51,3 @@ def stem_of(path: str) -> str:
         if name.endswith(ending) and name != ending:
             return name.removesuffix(ending)
     return name
-
-
-def place_of(resolved: Resolved) -> Span:
-    """Return where the document names its control: its id, else the beginning of the file."""
-    if resolved.flow is not None:
-        control = resolved.flow.control
-        return control.id.span if control else resolved.flow.source.span(0)
-    assert resolved.pack is not None
-    name = resolved.pack.name
-    return name.span if name else resolved.pack.source.span(0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from flowproof.cli.inputs import place_of
 from flowproof.ir.check import judged
 
 TYPE_CHECKING = False
@@ -21,7 +20,7 @@ def lint(resolved: Resolved, report: Report) -> None:
         report.warning(
             "FP101",
             f"control `{policy.control}` asserts nothing: a run of it can never pass",
-            place_of(resolved),
+            resolved.place,
             "add a rule that can be judged, such as `never connect to anything else`",
         )
     note_packs(policy, report)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flowproof.cli.answers import because_of, exit_data, json_text
 from flowproof.cli.carriage import note_uncarried
-from flowproof.cli.inputs import file_of, read
+from flowproof.cli.inputs import read
 from flowproof.cli.lint import lint
 from flowproof.cli.rendering import as_data
 from flowproof.diagnostics import Report, Severity
@@ -67,7 +67,7 @@ def _controls(inputs: list[Input]) -> list[dict[str, object]]:
         {
             "id": resolved.policy.control,
             "title": resolved.policy.title,
-            "file": file_of(resolved),
+            "file": resolved.file,
             "rules": [rule.id for rule in resolved.policy.rules],
         }
         for given in inputs

@@ -6,7 +6,7 @@ import os
 
 from flowproof.cli.arguments import UsageError
 from flowproof.cli.carriage import report_fidelity
-from flowproof.cli.inputs import file_of, read, stem_of
+from flowproof.cli.inputs import read, stem_of
 from flowproof.cli.lint import note_packs
 from flowproof.diagnostics import DiagnosticsError, Report
 from flowproof.exit_codes import ExitCode
@@ -45,7 +45,7 @@ def run(arguments: Arguments, console: Console) -> int:
             artifact = compile_policy(resolved.policy, target, hosts=hosts)
             report_fidelity(artifact, resolved.policy, report, strict=strict)
             note_packs(resolved.policy, report)
-            compiled.append((file_of(resolved), resolved.policy, artifact))
+            compiled.append((resolved.file, resolved.policy, artifact))
     console.diagnose(report)
     if report.errors:
         return DiagnosticsError(report.errors).exit

@@ -60,7 +60,7 @@ def _page(word: str, arguments: Arguments, console: Console) -> int:
 
 
 def _event(arguments: Arguments, console: Console) -> int:
-    from flowproof.cli.inputs import file_of, read
+    from flowproof.cli.inputs import read
     from flowproof.diagnostics import DiagnosticsError, Report, Source
     from flowproof.ir.evaluate import evaluate
     from flowproof.ir.events import parse_event
@@ -77,7 +77,7 @@ def _event(arguments: Arguments, console: Console) -> int:
         console.complain(f"no flow in `{path}`", "a flow is a file `*.flow.yaml`")
         return ExitCode.EVIDENCE
     if len(given.resolved) > 1:
-        files = ", ".join(f"`{file_of(resolved)}`" for resolved in given.resolved)
+        files = ", ".join(f"`{resolved.file}`" for resolved in given.resolved)
         raise UsageError(f"`{path}` holds several flows, and an event has one answer in each", files)
     policy = given.resolved[0].policy
     evaluation = evaluate(policy, event)
