@@ -441,7 +441,7 @@ class Kernel:
         own = self._scratch
         if self._getsockopt(descriptor, level, option, own.option_pointer, own.length_pointer) < 0:
             raise self._error("getsockopt")
-        return own.option[0]  # type: ignore[no-any-return]  # a C int
+        return own.option[0]
 
     def send_timeout(self, descriptor: int) -> bool:
         """Tell whether a socket has a send timeout: an interrupted call is then never restarted."""
