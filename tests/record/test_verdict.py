@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from flowproof.exit_codes import ExitCode
@@ -25,7 +23,7 @@ OBSERVED = Tier("observed", "seccomp user notification")
 NONE = Tier("none", "the self-test failed", Code.CHILD_MEMORY)
 
 
-def rule(verb: str, counted: int = 0, **changes: Any) -> RuleFacts:
+def rule(verb: str, counted: int = 0, **changes: object) -> RuleFacts:
     refusing = "exact" if verb in ("deny", "never") else None
     counting = "exact" if verb in ("never", "expect no", "deny") else None
     base = RuleFacts(
@@ -34,7 +32,7 @@ def rule(verb: str, counted: int = 0, **changes: Any) -> RuleFacts:
     return replace(base, **changes)
 
 
-def facts(*rules: RuleFacts, **changes: Any) -> Facts:
+def facts(*rules: RuleFacts, **changes: object) -> Facts:
     base = Facts(
         rules=rules,
         tiers={"connect": ENFORCED},
@@ -54,7 +52,7 @@ def facts(*rules: RuleFacts, **changes: Any) -> Facts:
     return replace(base, **changes)
 
 
-def verdict_of(verb: str, **changes: Any) -> tuple[Verdict | None, Code | None]:
+def verdict_of(verb: str, **changes: object) -> tuple[Verdict | None, Code | None]:
     ruling = judge("c", facts(rule(verb), **changes)).rules[0]
     return ruling.verdict, ruling.code
 
@@ -73,7 +71,7 @@ def test_a_rule_that_claims_nothing_has_no_verdict(verb: str) -> None:
 
 
 # what is missing, its code for a containment claim, for a behaviour claim (None: still a pass)
-MISSING: list[tuple[str, dict[str, Any], Code | None, Code | None]] = [
+MISSING: list[tuple[str, dict[str, object], Code | None, Code | None]] = [
     ("torn record", {"complete": False}, Code.RECORD_TORN, Code.RECORD_TORN),
     (
         "blocked",
@@ -126,7 +124,7 @@ MISSING: list[tuple[str, dict[str, Any], Code | None, Code | None]] = [
     ("what", "changes", "deny", "expect"), MISSING, ids=[m[0] for m in MISSING]
 )
 def test_each_missing_piece_of_evidence_has_its_code(
-    what: str, changes: dict[str, Any], deny: Code | None, expect: Code | None
+    what: str, changes: dict[str, object], deny: Code | None, expect: Code | None
 ) -> None:
     def want(code: Code | None) -> tuple[Verdict, Code | None]:
         return (PASS if code is None else CAPABILITY, code)
@@ -141,7 +139,7 @@ def test_each_missing_piece_of_evidence_has_its_code(
 @pytest.mark.parametrize(
     "changes", [m[1] for m in MISSING if m[2]], ids=[m[0] for m in MISSING if m[2]]
 )
-def test_what_no_claim_survives_never_exits_0(verb: str, changes: dict[str, Any]) -> None:
+def test_what_no_claim_survives_never_exits_0(verb: str, changes: dict[str, object]) -> None:
     judgement = judge("c", facts(rule(verb), **changes))
     want = ExitCode.OK if judgement.control.verdict is PASS else ExitCode.CAPABILITY
     if "complete" in changes:
@@ -156,7 +154,7 @@ def test_what_no_claim_survives_never_exits_0(verb: str, changes: dict[str, Any]
 @pytest.mark.parametrize("verb", ["never", "expect no"])
 @pytest.mark.parametrize("changes", [m[1] for m in MISSING], ids=[m[0] for m in MISSING])
 def test_a_counted_event_is_a_fail_whatever_else_is_missing(
-    verb: str, changes: dict[str, Any]
+    verb: str, changes: dict[str, object]
 ) -> None:
     judgement = judge("c", facts(rule(verb, counted=2), **changes))
     assert judgement.rules[0].verdict is FAIL
@@ -201,7 +199,7 @@ def test_what_the_artifact_does_not_carry_is_no_pass(
     assert (ruling.code is Code.NOT_CARRIED) == (want is CAPABILITY)
 
 
-def control(*rules: RuleFacts, **changes: Any) -> Judgement:
+def control(*rules: RuleFacts, **changes: object) -> Judgement:
     return judge("c", facts(*rules, **changes))
 
 
