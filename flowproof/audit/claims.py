@@ -24,7 +24,9 @@ def claim_words(rule: RuleRow, through: tuple[Through, ...] = ()) -> str:
     """
     match rule.verdict:
         case None:
-            return "reported, nothing is claimed" if rule.claim == "report" else "nothing is claimed"
+            return (
+                "reported, nothing is claimed" if rule.claim == "report" else "nothing is claimed"
+            )
         case Verdict.PASS:
             words = _HELD[rule.claim]
             return f"{words}, {through_words(through)}" if through else words

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 __all__ = ["because_of", "exit_data", "json_text"]
 
 
-def exit_data(code: ExitCode, because: Iterable[str], reason: str | None = None) -> dict[str, object]:
+def exit_data(
+    code: ExitCode, because: Iterable[str], reason: str | None = None
+) -> dict[str, object]:
     """Return ``{code, reason, because[]}``; *reason* is by default the first of *because*."""
     listed = list(because)
     if reason is None:

@@ -34,7 +34,9 @@ def report_fidelity(artifact: Artifact, policy: Policy, report: Report, *, stric
                 if strict:
                     report.error(STOPPING[fidelity], message, span, _WAY_OUT, exit=3)
                 else:
-                    report.note(STOPPING[fidelity], message, span, "a run of it is capability-error")
+                    report.note(
+                        STOPPING[fidelity], message, span, "a run of it is capability-error"
+                    )
             elif fidelity in _NOTED:
                 report.note(_NOTED[fidelity], message, span)
 

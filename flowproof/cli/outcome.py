@@ -113,9 +113,7 @@ def wanted(attempt: Attempt, rules: Mapping[str, RuleRow], control: str) -> str 
     if not catch_all:
         assert rule is not None
         if rule.place is not None and rule.place.pack:
-            return (
-                f"pack `{rule.place.pack}` refuses it by name: a flow that wants it does not use the pack"
-            )
+            return f"pack `{rule.place.pack}` refuses it by name: a flow that wants it does not use the pack"
         return f"`{rule.id}` names it: add `except {attempt.target}` there"
     action = "listen on" if attempt.operation == "listen" else "connect to"
     if attempt.operation != "listen" and attempt.protocol in ("tcp", "udp"):
@@ -237,9 +235,7 @@ def as_data(resolved: Resolved, outcome: Outcome) -> dict[str, object]:
         ],
         "attempts": [
             {
-                **{
-                    field: value_to_json(getattr(attempt, field)) for field in Attempt.__fields__
-                },
+                **{field: value_to_json(getattr(attempt, field)) for field in Attempt.__fields__},
                 "wanted": wanted(attempt, rules, record.policy.control)
                 if attempt.refused
                 else None,

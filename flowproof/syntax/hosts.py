@@ -45,7 +45,9 @@ def word(text: str, span: Span, report: Report) -> Plain | None:
     if url := _URL.match(text):
         host = url.group(1)
         way = f"write `{host}:443`, or the port that is meant" if host else None
-        report.error("FP412", f"`{text}` is a URL, and a destination is a host and its ports", span, way)
+        report.error(
+            "FP412", f"`{text}` is a URL, and a destination is a host and its ports", span, way
+        )
         return None
     if text.count(":") >= 2:
         return _v6(text, span, report)
@@ -331,7 +333,9 @@ def _no_network(text: str, base: str, span: Span, report: Report) -> None:
     if ":" in base:
         report.error("FP401", f"`{base}` in `{text}` is no IPv6 address", span)
     elif re.fullmatch(r"[0-9.]+", base):
-        report.error("FP401", f"`{base}` in `{text}` is no IPv4 address", span, "as in `10.0.0.0/8`")
+        report.error(
+            "FP401", f"`{base}` in `{text}` is no IPv4 address", span, "as in `10.0.0.0/8`"
+        )
     else:
         report.error(
             "FP412",

@@ -112,9 +112,7 @@ def _parse(start: str, text: Text, report: Report) -> Any:  # noqa: ANN401  the 
     return None if broken else parser.result
 
 
-def _mend(
-    parser: Parser, words: list[Token], at: int, text: Text, report: Report
-) -> list[Token]:
+def _mend(parser: Parser, words: list[Token], at: int, text: Text, report: Report) -> list[Token]:
     """Report that ``words[at]`` does not fit; return words that do, or none to end here."""
     token = words[at]
     expected = parser.expected()

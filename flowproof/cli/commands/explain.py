@@ -48,7 +48,9 @@ def _page(word: str, arguments: Arguments, console: Console) -> int:
         near = near_miss(code, known)
         raise UsageError(
             f"no diagnostic has the code `{word}`",
-            f"did you mean `{near}`?" if near else "codes are FP and three digits, as messages print",
+            f"did you mean `{near}`?"
+            if near
+            else "codes are FP and three digits, as messages print",
         )
     page = data("docs", "codes", f"{code}.md")
     if arguments.json:
@@ -78,7 +80,9 @@ def _event(arguments: Arguments, console: Console) -> int:
         return ExitCode.EVIDENCE
     if len(given.resolved) > 1:
         files = ", ".join(f"`{resolved.file}`" for resolved in given.resolved)
-        raise UsageError(f"`{path}` holds several flows, and an event has one answer in each", files)
+        raise UsageError(
+            f"`{path}` holds several flows, and an event has one answer in each", files
+        )
     policy = given.resolved[0].policy
     evaluation = evaluate(policy, event)
     if arguments.json:

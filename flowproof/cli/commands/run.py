@@ -49,7 +49,9 @@ def run(arguments: Arguments, console: Console) -> int:
         return _nothing(f"no flow in `{path}`", ExitCode.EVIDENCE, arguments, console)
     target = _target()
     if target is None:
-        message = f"PLATFORM: this is {platform.system()} on {platform.machine()}, and runs need Linux"
+        message = (
+            f"PLATFORM: this is {platform.system()} on {platform.machine()}, and runs need Linux"
+        )
         return _nothing(message, ExitCode.CAPABILITY, arguments, console)
     planned = [_plan(resolved, target, report) for resolved in given.resolved]
     if report.errors:
