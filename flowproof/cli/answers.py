@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 
-from flowproof.exit_codes import ExitCode
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from flowproof.diagnostics import Diagnostic
+    from flowproof.exit_codes import ExitCode
 
 __all__ = ["because_of", "exit_data", "json_text"]
 

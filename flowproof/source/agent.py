@@ -130,7 +130,9 @@ def _no_zero(text: Text, report: Report) -> None:
 def _env(node: Node, report: Report) -> tuple[tuple[str, str], ...]:
     if not isinstance(node, Mapping):
         if not getattr(node, "broken", False):
-            report.error("FP222", "`env` is a mapping of name to value", node.span, "as in `TZ: UTC`")
+            report.error(
+                "FP222", "`env` is a mapping of name to value", node.span, "as in `TZ: UTC`"
+            )
         return ()
     found = []
     for key, value in node.entries:

@@ -49,7 +49,9 @@ def report_tab(at: int, source: Source, report: Report) -> None:
     )
 
 
-def quote_this(at: int, end: int, why: str, source: Source, report: Report, example: str = "") -> None:
+def quote_this(
+    at: int, end: int, why: str, source: Source, report: Report, example: str = ""
+) -> None:
     """Report what YAML would read as something other than a string."""
     way = f"quote this: {example}" if example else "quote this: put the whole value in quotes"
     report.error("FP208", why, source.span(at, max(end, at)), way)
@@ -74,7 +76,11 @@ def mend(error: Any, text: str, spare: str, source: Source, report: Report) -> s
         return None
     for place in (at, context):
         sign = text[place : place + 1]
-        if sign in _SIGNS and sign and (place == at or "alias" in str(error.context) or sign in "*&"):
+        if (
+            sign in _SIGNS
+            and sign
+            and (place == at or "alias" in str(error.context) or sign in "*&")
+        ):
             stop = _line(text, place)[1]
             quote_this(place, stop, _SIGNS[sign], source, report, _quoted(source.text[place:stop]))
             return _spared(text, place, spare)

@@ -18,9 +18,7 @@ LIMIT = 4 * 1024 * 1024
 _SHOWN = 20  # of many control characters, the first ones tell enough
 
 # What YAML 1.2 does not count as printable (section 5.1): it has to be escaped in double quotes
-_UNPRINTABLE = re.compile(
-    "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
-)
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _BOMS = (
     (b"\xff\xfe\x00\x00", "UTF-32"),
     (b"\x00\x00\xfe\xff", "UTF-32"),
@@ -68,7 +66,7 @@ def decode(data: bytes, name: str, report: Report) -> Source | None:
             "FP203",
             f"the character U+{ord(text[at]):04X} cannot stand in YAML",
             source.span(at, at + 1),
-            f'take it out, or write `\\x{ord(text[at]):02x}` in double quotes'
+            f"take it out, or write `\\x{ord(text[at]):02x}` in double quotes"
             if ord(text[at]) < 0x100
             else "take it out",
         )

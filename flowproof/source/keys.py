@@ -96,7 +96,8 @@ def _unknown(name: str, key: Scalar, keys: dict[str, bool], what: str, report: R
             way = f"did you mean `{near}`?"
         elif owners:
             way = "it belongs " + " or ".join(
-                f"at {owner}" if owner.startswith("the ") else f"under `{owner}`" for owner in owners
+                f"at {owner}" if owner.startswith("the ") else f"under `{owner}`"
+                for owner in owners
             )
         elif name == "policy":
             way = "`policy:` names a pack, in a file `*.policy.yaml`"

@@ -128,7 +128,7 @@ def _block(text: str, start: int, folded: bool, value: str) -> tuple[str, tuple[
     header = text[start : lines[0][1]].partition("#")[0]
     keep, strip = "+" in header, "-" in header
     body = lines[1:]
-    deepest = max((_indent(text, line) for line in body[:_first(text, body) + 1]), default=0)
+    deepest = max((_indent(text, line) for line in body[: _first(text, body) + 1]), default=0)
     for indent in [deepest, *range(deepest - 1, -1, -1)]:
         found, offsets, end = _unindent(text, body, indent, folded, keep, strip, lines[0][1])
         if found == value:

@@ -29,10 +29,14 @@ def string(node: Node, what: str, report: Report, way: str | None = None) -> Tex
         if not node.null:
             return node.text
         shown = f"`{node.text.value}`" if node.text.value else "nothing at all"
-        report.error("FP208", f"{what} is a string, and {shown} is null to YAML", node.span, way or _QUOTE)
+        report.error(
+            "FP208", f"{what} is a string, and {shown} is null to YAML", node.span, way or _QUOTE
+        )
         return None
     kind = "list" if isinstance(node, Sequence) else "mapping"
-    report.error("FP208", f"{what} is a string, and this came out as a {kind}", node.span, way or _QUOTE)
+    report.error(
+        "FP208", f"{what} is a string, and this came out as a {kind}", node.span, way or _QUOTE
+    )
     return None
 
 
@@ -122,5 +126,7 @@ def _entries(node: Node, what: str, of: str, report: Report) -> tuple[tuple[Scal
     if isinstance(node, Mapping):
         return node.entries
     if not getattr(node, "broken", False):
-        report.error("FP222", f"{what} is a mapping of {of}", node.span, "each in a line of its own")
+        report.error(
+            "FP222", f"{what} is a mapping of {of}", node.span, "each in a line of its own"
+        )
     return ()

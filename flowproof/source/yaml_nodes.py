@@ -68,7 +68,9 @@ class Mapping(Value):
     span: Span
 
 
-def load(data: bytes, name: str, report: Report) -> tuple[Source, Scalar | Sequence | Mapping] | None:
+def load(
+    data: bytes, name: str, report: Report
+) -> tuple[Source, Scalar | Sequence | Mapping] | None:
     """Return the text and the root node of a file's bytes, or None with the errors in *report*."""
     source = decode(data, name, report)
     if source is None:
@@ -97,7 +99,9 @@ def _substituted(text: str) -> tuple[str, str]:
     One for one, so that every index keeps its meaning; the source's own text gives values back.
     """
     used = set(text)
-    spare = (chr(c) for c in (*range(0xE000, 0xF900), *range(0xF0000, 0xF2000)) if chr(c) not in used)
+    spare = (
+        chr(c) for c in (*range(0xE000, 0xF900), *range(0xF0000, 0xF2000)) if chr(c) not in used
+    )
     table = {ord(char): next(spare) for char in _BREAKS_OF_1_1 if char in used}
     return text.translate(table) if table else text, next(spare)
 
@@ -232,7 +236,9 @@ def _scalar(event: Any, text: str, spare: str, source: Source, report: Report) -
     if text is not source.text and value:
         # characters that stand in for others: the source has what is meant
         value = "".join(
-            source.text[at] if char != source.text[at] and text[at] == char and _private(char) else char
+            source.text[at]
+            if char != source.text[at] and text[at] == char and _private(char)
+            else char
             for char, at in zip(value, offsets, strict=False)
         )
     for at, char in zip(offsets, value, strict=False):
@@ -327,9 +333,7 @@ def _too_deep(source: Source, start: int, report: Report) -> None:
     )
 
 
-def _refuse_tabs(
-    source: Source, root: Scalar | Sequence | Mapping | None, report: Report
-) -> None:
+def _refuse_tabs(source: Source, root: Scalar | Sequence | Mapping | None, report: Report) -> None:
     """Refuse tabs that indent a line and that the parser let pass; inside quotes and blocks they may be."""
     if "\t" not in source.text or root is None:
         return

@@ -221,9 +221,11 @@ def test_evidence_goes_before_a_failure_and_the_failure_stays_a_reason(tmp_path:
 
 
 def test_words_of_a_file_cannot_drive_the_terminal(tmp_path: Path) -> None:
-    evil = (rule("bot.a.rest", sentence="never \x1b[2J connect"),)
+    evil = (rule("bot.a.rest", sentence="never \x1b[2J connect\nexit 0: forged"),)
     write_run(tmp_path, "bot.a", evil)
-    assert "\x1b" not in report_text(audited(tmp_path), printable)
+    text = report_text(audited(tmp_path), printable)
+    assert "\x1b" not in text
+    assert "exit 0: forged" not in text.splitlines()
 
 
 @pytest.mark.parametrize("state", ["pass", "enforced"])

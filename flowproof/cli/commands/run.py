@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from flowproof.cli.arguments import Arguments
     from flowproof.cli.console import Console
     from flowproof.ir.resolve import Resolved
-    from flowproof.run.recorder import Outcome
+    from flowproof.run.recorder import Command, Outcome
 
 __all__ = ["run"]
 
@@ -133,7 +133,7 @@ def _run_one(plan: _Planned, arguments: Arguments) -> Outcome:
     )
 
 
-def _command(resolved: Resolved, arguments: Arguments):  # type: ignore[no-untyped-def]
+def _command(resolved: Resolved, arguments: Arguments) -> Command:
     from flowproof.run.recorder import Command
 
     flow = resolved.flow
