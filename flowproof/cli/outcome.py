@@ -7,7 +7,7 @@ from flowproof.cli.console import printable
 from flowproof.record.codec import value_to_json
 from flowproof.record.evidence import read
 from flowproof.record.model import Verdict
-from flowproof.values import Value
+from flowproof.values import Value, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,11 +66,9 @@ def attempts_of(lanes: Mapping[str, tuple[Mapping[str, object], ...]]) -> tuple[
         attempt = _attempt(line)
         key = (attempt.operation, attempt.protocol, attempt.target, attempt.by, attempt.counted)
         known = found.get(key)
-        times = attempt.times + (known.times if known else 0)
-        base = known or attempt
-        found[key] = Attempt(
-            *(getattr(base, field) for field in Attempt.__fields__[:-1]), times=times
-        )
+        if known is not None:
+            attempt = replace(known, times=known.times + attempt.times)
+        found[key] = attempt
     return tuple(found.values())
 
 

@@ -17,6 +17,7 @@ from flowproof.diagnostics import Report
 from flowproof.ir.resolve import resolve_suite
 from flowproof.ir.serialize import digest
 from flowproof.record.model import Verdict
+from flowproof.record.store import new_run_id
 from flowproof.resources import data
 from flowproof.source.suite import load
 
@@ -119,11 +120,12 @@ def test_the_newest_run_counts(tmp_path: Path) -> None:
     assert audited(tmp_path).exit.code == 0
 
 
-def test_of_two_runs_in_one_second_the_one_written_last_counts(tmp_path: Path) -> None:
+def test_of_two_runs_in_one_second_the_later_one_counts(tmp_path: Path) -> None:
     ir = flow(tmp_path)
+    ids = [new_run_id(1_795_960_800.25), new_run_id(1_795_960_800.75)]
     failing = (event(RULES, "bot.a.rest"),)
-    write_run(tmp_path, "bot.a", RULES, ir=ir, run_id="2026-11-29T13-50-00Z-ffffff")
-    write_run(tmp_path, "bot.a", RULES, failing, ir=ir, run_id="2026-11-29T13-50-00Z-000000")
+    write_run(tmp_path, "bot.a", RULES, failing, ir=ir, run_id=ids[1])
+    write_run(tmp_path, "bot.a", RULES, ir=ir, run_id=ids[0])
     assert audited(tmp_path).exit.code == 1
 
 

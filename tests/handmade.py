@@ -16,7 +16,7 @@ from flowproof.record.tally import recount
 from flowproof.values import replace
 
 IR = "sha256:" + "1" * 64
-_SECONDS = itertools.count(10)
+_MOMENTS = itertools.count(1)
 
 Line = dict[str, object]
 
@@ -93,7 +93,7 @@ def write_run(
     **changes: object,
 ) -> Path:
     """Write the record that these facts amount to, and return its folder."""
-    run_id = run_id or f"2026-11-29T13-40-{next(_SECONDS):02}Z-0f0f0f"
+    run_id = run_id or f"2026-11-29T13-40-00.{next(_MOMENTS):06}Z-0f0f0f"
     folder = RunFolder(str(root), run_id)
     lane = folder.open_lane("connect")
     for line in lines:
