@@ -131,9 +131,8 @@ def show(resolved: Resolved, outcome: Outcome, console: Console) -> None:
     """Print the final report of a run to standard error: standard output is the command's."""
     record = outcome.record
     console.err("")
-    if record is not None:
-        lanes = read(outcome.folder).lanes if outcome.folder else {}
-        console.lines(_lines(record, attempts_of(lanes)))
+    lanes = read(outcome.folder).lanes if outcome.folder else {}
+    console.lines(_lines(record, attempts_of(lanes)))
     for reason in outcome.reasons:
         console.err(f"  because {printable(reason)}")
     if outcome.folder:
@@ -203,18 +202,14 @@ def _shown(attempt: Attempt, rules: Mapping[str, RuleRow], control: str) -> Iter
 def as_data(resolved: Resolved, outcome: Outcome) -> dict[str, object]:
     """Return the outcome as JSON-shaped data; the record in full lies in its folder."""
     record = outcome.record
-    data: dict[str, object] = {
+    rules = {rule.id: rule for rule in record.rules}
+    lanes = read(outcome.folder).lanes if outcome.folder else {}
+    control = record.controls[0]
+    return {
         "file": resolved.file,
         "control": resolved.policy.control,
         "folder": outcome.folder,
         "exit": {"code": int(outcome.exit_code), "because": list(outcome.reasons)},
-    }
-    if record is None:
-        return data | {"run": None, "verdict": Verdict.CAPABILITY_ERROR.value, "rules": []}
-    rules = {rule.id: rule for rule in record.rules}
-    lanes = read(outcome.folder).lanes if outcome.folder else {}
-    control = record.controls[0]
-    return data | {
         "run": record.run.id,
         "verdict": control.verdict.value,
         "code": control.code.value if control.code else None,

@@ -63,7 +63,7 @@ def run(arguments: Arguments, console: Console) -> int:
 def _check_options(arguments: Arguments, path: str) -> None:
     seconds_of(arguments)
     exit_of(arguments)
-    if arguments.trailing == ():
+    if arguments.trailing is not None and not any(arguments.trailing[:1]):
         raise UsageError("no command behind `--`", "add it, or leave `--` out")
     if arguments.trailing and os.path.isdir(path):
         raise UsageError(
@@ -145,7 +145,7 @@ def _command(resolved: Resolved, arguments: Arguments) -> Command:
     return Command(
         argv=arguments.trailing or (agent.command if agent else ()),
         cwd=os.path.join(folder, agent.cwd) if agent and agent.cwd is not None else os.getcwd(),
-        env=agent.env if agent else (),
+        env=dict(agent.env) if agent else {},
         timeout=timeout or (agent.timeout if agent else _DEFAULT_TIMEOUT),
         expect_exit=expected.code if expected else (agent.expect_exit if agent else 0),
         prompt="\n".join(prompts) if prompts else None,
