@@ -11,11 +11,19 @@ if TYPE_CHECKING:
 
     from flowproof.diagnostics import Report, Source
 
-__all__ = ["errors", "indenting_tabs", "mend", "quote_this", "report_tab"]
+__all__ = [
+    "errors",
+    "indenting_tabs",
+    "mend",
+    "report_comment",
+    "report_escape",
+    "report_tab",
+]
 
 # What stands in front of a value on its line: list dashes, a key and its colon
 _LEAD = r"""[ \t]*(?:-[ \t]+)*(?:(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s"'\[{#][^#]*?)[ \t]*:[ \t]+)?"""
 _VALUE = re.compile(_LEAD + r"(?P<value>[\"'\[{])")
+_ESCAPE = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})")
 _MISINDENTED = re.compile(r"[ \t]*[A-Za-z0-9_.-]+")
 _SIGNS = {
     "@": "`@` cannot begin a plain value in YAML",
@@ -49,12 +57,11 @@ def report_tab(at: int, source: Source, report: Report) -> None:
     )
 
 
-def quote_this(
-    at: int, end: int, why: str, source: Source, report: Report, example: str = ""
+def _quote_this(
+    at: int, end: int, why: str, source: Source, report: Report, *, example: str
 ) -> None:
     """Report what YAML would read as something other than a string."""
-    way = f"quote this: {example}" if example else "quote this: put the whole value in quotes"
-    report.error("FP208", why, source.span(at, max(end, at)), way)
+    report.error("FP208", why, source.span(at, max(end, at)), f"quote this: {example}")
 
 
 def mend(error: Any, text: str, spare: str, source: Source, report: Report) -> str | None:  # noqa: ANN401  PyYAML's errors
@@ -72,8 +79,11 @@ def mend(error: Any, text: str, spare: str, source: Source, report: Report) -> s
         report_tab(begin + tab, source, report)
         return None
     if text[at : at + 1] == "\t":
-        report_tab(at, source, report)
-        return None
+        # white space between tokens, which PyYAML's own scanner does not know (YAML 1.2, 6.2)
+        return text[:at] + " " + text[at + 1 :]
+    if text[at : at + 1] == "#" and text[at - 1 : at] not in {" ", "\t"}:
+        report_comment(at, source, report)
+        return text[:at] + " " * (end - at) + text[end:]
     for place in (at, context):
         sign = text[place : place + 1]
         if (
@@ -82,19 +92,21 @@ def mend(error: Any, text: str, spare: str, source: Source, report: Report) -> s
             and (place == at or "alias" in str(error.context) or sign in "*&")
         ):
             stop = _line(text, place)[1]
-            quote_this(place, stop, _SIGNS[sign], source, report, _quoted(source.text[place:stop]))
+            _quote_this(
+                place, stop, _SIGNS[sign], source, report, example=_quoted(source.text[place:stop])
+            )
             return _spared(text, place, spare)
     if text[at : at + 1] == ":" and "mapping values" in problem:
         return _colon(at, text, spare, source, report)
+    if any(word in problem for word in ("escape", "hexdecimal", "hexadecimal")):
+        return _escape(at, text, spare, source, report)
     value = _VALUE.match(text, begin)
     if value is not None and value.start("value") < at and "end of stream" not in problem:
         place = value.start("value")
         why = f"YAML reads what begins with `{text[place]}` to the closing one, and more follows"
-        quote_this(place, end, why, source, report, _quoted(source.text[place:end]))
+        _quote_this(place, end, why, source, report, example=_quoted(source.text[place:end]))
         return _spared(text, place, spare)
-    if "escape" in problem or "hexdecimal" in problem or "hexadecimal" in problem:
-        return _escape(at, text, spare, source, report)
-    _generic(at, context, text, problem, source, report)
+    _generic(at, context, text, problem, source=source, report=report)
     return None
 
 
@@ -128,26 +140,44 @@ def _colon(at: int, text: str, spare: str, source: Source, report: Report) -> st
     why = "`: ` in a plain value begins a mapping in YAML"
     lead = re.compile(_LEAD).match(text, begin)
     start = lead.end() if lead and lead.end() < at else begin
-    quote_this(at, at + 1, why, source, report, _quoted(source.text[start:end]))
+    _quote_this(at, at + 1, why, source, report, example=_quoted(source.text[start:end]))
     return _spared(text, at, spare)
 
 
 def _escape(at: int, text: str, spare: str, source: Source, report: Report) -> str | None:
+    # libyaml puts the mark at the backslash or behind it, PyYAML behind it
     place = text.rfind("\\", max(0, at - 10), at + 1)
     if place < 0:
-        _generic(at, at, text, "", source, report)
+        _generic(at, at, text, "", source=source, report=report)
         return None
-    report.error(
-        "FP203",
-        f"`{source.text[place : place + 2]}` is no escape of a double-quoted value",
-        source.span(place, place + 2),
-        "write `\\\\` for a backslash, or put the value in single quotes",
-    )
+    report_escape(place, source, report)
     return _spared(text, place, spare)
 
 
+def report_escape(place: int, source: Source, report: Report) -> None:
+    """Report the escape at *place*, which stands for no character."""
+    match = _ESCAPE.match(source.text, place)
+    end = match.end() if match else place + 2
+    report.error(
+        "FP203",
+        f"`{source.text[place:end]}` is no escape of a double-quoted value",
+        source.span(place, end),
+        "write `\\\\` for a backslash, or put the value in single quotes",
+    )
+
+
+def report_comment(at: int, source: Source, report: Report) -> None:
+    """Report a comment that nothing parts from what stands in front of it."""
+    report.error(
+        "FP203",
+        "a comment is parted from what stands in front of it by a space",
+        source.span(at, at + 1),
+        "put a space in front of the `#`",
+    )
+
+
 def _generic(
-    at: int, context: int, text: str, problem: str, source: Source, report: Report
+    at: int, context: int, text: str, problem: str, *, source: Source, report: Report
 ) -> None:
     if "end of stream" in problem and text[context : context + 1] in {"'", '"'}:
         report.error(
@@ -164,11 +194,11 @@ def _generic(
             source.span(context, context + 1),
             "close it; if it is no list or mapping, quote this",
         )
-    elif text[at : at + 1] == "%" or "directive" in problem:
+    elif text.startswith("%", begin := _line(text, at)[0]) or "directive" in problem:
         report.error(
             "FP206",
             "a YAML directive stands here, and a control has none",
-            source.span(at),
+            source.span(begin, begin + 1),
             "take the line that begins with `%` out",
         )
     else:

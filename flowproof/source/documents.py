@@ -14,7 +14,7 @@ __all__ = ["Agent", "Control", "Flow", "Pack", "Step", "Text", "slug"]
 
 
 def slug(text: str) -> str:
-    """Return *text* in lower case, every run of other characters than a–z and 0–9 as one ``-``, trimmed."""
+    """Return *text* in lower case, each run of characters but a to z and 0 to 9 as one ``-``, trimmed."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 

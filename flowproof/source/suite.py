@@ -9,14 +9,13 @@ from flowproof.near import near_miss
 from flowproof.source import flow as flows
 from flowproof.source import pack as packs
 from flowproof.source.decode import LIMIT
-from flowproof.source.documents import Flow, Pack
 from flowproof.source.yaml_nodes import load as load_yaml
 from flowproof.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from flowproof.diagnostics import Report, Span
-    from flowproof.source.documents import Text
+    from flowproof.source.documents import Flow, Pack, Text
 
 __all__ = ["LoadedFlow", "LoadedPack", "Suite", "load"]
 

@@ -7,7 +7,8 @@ run names every mistake.
 
 from __future__ import annotations
 
-from flowproof.diagnostics import Report
+import re
+
 from flowproof.source import breakage
 from flowproof.source.decode import decode
 from flowproof.source.documents import Text
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from flowproof.diagnostics import Source, Span
+    from flowproof.diagnostics import Report, Source, Span
 
     Node = "Scalar | Sequence | Mapping"
 
@@ -76,10 +77,14 @@ def load(
     if source is None:
         return None
     text, spare = _substituted(source.text)
+    events = _events
     for _ in range(_MENDS):
         try:
-            root = _compose(text, spare, source, report)
+            root = _compose(events(text), text, spare, source, report)
         except breakage.errors() as error:
+            if "unexpected ':'" in str(error) and events is _events:
+                events = _pure_events  # libyaml knows no `{a:[b]}`, which YAML 1.2 does
+                continue
             mended = breakage.mend(error, text, spare, source, report)
             if mended is None:
                 return None
@@ -103,28 +108,29 @@ def _substituted(text: str) -> tuple[str, str]:
         chr(c) for c in (*range(0xE000, 0xF900), *range(0xF0000, 0xF2000)) if chr(c) not in used
     )
     table = {ord(char): next(spare) for char in _BREAKS_OF_1_1 if char in used}
-    return text.translate(table) if table else text, next(spare)
+    text = text.translate(table) if table else text
+    if "?" in used:
+        # PyYAML ends a plain value at any `?` in brackets; only before a space it means a key
+        text = re.sub(r"\?(?=[^ \t\r\n])", next(spare), text)
+    return text, next(spare)
 
 
 def _events(text: str) -> Iterator[Any]:
     """Yield the events of PyYAML's parser: libyaml's where it was built, else the one in Python."""
     try:
         from yaml._yaml import CParser  # noqa: PLC0415
-
-        parser = CParser(text)
     except ImportError:
-        parser = _pure(text)
-    try:
-        while parser.check_event():
-            yield parser.get_event()
-    finally:
-        parser.dispose()
+        yield from _pure_events(text)
+        return
+    parser = CParser(text)
+    while parser.check_event():
+        yield parser.get_event()
 
 
-def _pure(text: str) -> Any:  # noqa: ANN401  PyYAML's classes carry no common type
+def _pure_events(text: str) -> Iterator[Any]:
     from yaml.parser import Parser  # noqa: PLC0415
     from yaml.reader import Reader  # noqa: PLC0415
-    from yaml.scanner import Scanner  # noqa: PLC0415
+    from yaml.scanner import Scanner, ScannerError  # noqa: PLC0415
 
     class Pure(Reader, Scanner, Parser):
         def __init__(self, stream: str) -> None:
@@ -132,7 +138,14 @@ def _pure(text: str) -> Any:  # noqa: ANN401  PyYAML's classes carry no common t
             Scanner.__init__(self)
             Parser.__init__(self)
 
-    return Pure(text)
+    parser: Any = Pure(text)
+    try:
+        while parser.check_event():
+            yield parser.get_event()
+    except ValueError as error:
+        # `chr` of an escape beyond the last character; libyaml says so in its own way
+        mark = parser.get_mark()
+        raise ScannerError(None, None, "found no character for an escape", mark) from error
 
 
 class _Frame:
@@ -148,13 +161,13 @@ class _Frame:
 
 
 def _compose(
-    text: str, spare: str, source: Source, report: Report
+    events: Iterator[Any], text: str, spare: str, source: Source, report: Report
 ) -> Scalar | Sequence | Mapping | None:
     """Build nodes from events; raises PyYAML's errors."""
     root: Scalar | Sequence | Mapping | None = None
     frames: list[_Frame] = []
     documents = 0
-    for event in _events(text):
+    for event in events:
         kind = type(event).__name__
         start = event.start_mark.index
         node: Scalar | Sequence | Mapping
@@ -233,28 +246,29 @@ def _scalar(event: Any, text: str, spare: str, source: Source, report: Report) -
     style = event.style or ""
     value, offsets, end = locate(text, start, event.end_mark.index, style, event.value)
     written = text[start:end]
-    if text is not source.text and value:
+    if text is not source.text:
         # characters that stand in for others: the source has what is meant
         value = "".join(
-            source.text[at]
-            if char != source.text[at] and text[at] == char and _private(char)
-            else char
+            source.text[at] if char == text[at : at + 1] else char
             for char, at in zip(value, offsets, strict=False)
         )
+    broken = spare in written
     for at, char in zip(offsets, value, strict=False):
         if "\ud800" <= char <= "\udfff":
-            report.error(
-                "FP203",
-                f"`{source.text[at : at + 6]}` is half a character",
-                source.span(at, at + 6),
-                "write the character itself, or its one escape with `\\U`",
-            )
-            return Scalar(Text(value, source.span(start, end), offsets), style, True)
-    return Scalar(Text(value, source.span(start, end), offsets), style, spare in written)
+            breakage.report_escape(
+                at, source, report
+            )  # half a character; libyaml refuses it itself
+            broken = True
+    comment = _glued_comment(written) if style in {"|", ">"} else 0
+    if comment:
+        breakage.report_comment(start + comment, source, report)
+    return Scalar(Text(value, source.span(start, end), offsets), style, broken)
 
 
-def _private(char: str) -> bool:
-    return "\ue000" <= char <= "\uf8ff" or char >= "\U000f0000"
+def _glued_comment(written: str) -> int:
+    """Return where a comment begins in the header of a block scalar without a space, or 0."""
+    match = re.match(r"[|>][-+0-9]*#", written)
+    return match.end() - 1 if match else 0
 
 
 def _alias(event: Any, source: Source, report: Report) -> Scalar:  # noqa: ANN401
@@ -300,7 +314,8 @@ def _properties(event: Any, text: str, source: Source, start: int, report: Repor
                     at += 1
             else:
                 at += 1
-    return min(at, max(event.end_mark.index, start))
+    end: int = event.end_mark.index
+    return min(at, max(end, start))
 
 
 def _directives(event: Any, source: Source, start: int, report: Report) -> None:  # noqa: ANN401
