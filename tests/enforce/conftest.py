@@ -85,7 +85,10 @@ def built() -> Iterator[dict[str, Path]]:
         if source.stem == "foreign":
             flags += ["-mno-red-zone"]
         made = subprocess.run(
-            ["gcc", *flags, "-o", str(target), str(source)], capture_output=True, text=True, check=False
+            ["gcc", *flags, "-o", str(target), str(source)],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if made.returncode == 0:
             found[source.stem] = target

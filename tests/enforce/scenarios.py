@@ -78,16 +78,23 @@ SCENARIOS = (
     # a refused UDP connect is a probe: nothing can follow it, so nobody counts it
     _plain("udp-connect", v6=False, counted=False),
     _plain("udp-connect", v6=True, counted=False),
-    Scenario("unspec", _script("unspec.py", DENIED4, "9000", ALLOWED4), reaches=(), cases=("C01", "C08")),
+    Scenario(
+        "unspec", _script("unspec.py", DENIED4, "9000", ALLOWED4), reaches=(), cases=("C01", "C08")
+    ),
     Scenario("mapped", _script("mapped.py", "9000", DENIED4, ALLOWED4), cases=("C03",)),
     Scenario("partial", _script("partial.py", ALLOWED4, DENIED4, "9000"), cases=("C05",)),
     Scenario("nonblocking", _script("nonblocking.py", "9000", ALLOWED4, DENIED4), cases=("C15",)),
-    Scenario(
-        "fast-open", _script("fast_open.py", DENIED4, "9000"), reaches=(), cases=("C17",)
-    ),
+    Scenario("fast-open", _script("fast_open.py", DENIED4, "9000"), reaches=(), cases=("C17",)),
     *(
-        Scenario(f"flip-{call}-{how}", _flip(call, times, how), cases=("C02",), counted=call != "connect")
-        for call, times in (("sendto", 5000), ("sendmsg", 20000), ("sendmmsg", 5000), ("connect", 5000))
+        Scenario(
+            f"flip-{call}-{how}", _flip(call, times, how), cases=("C02",), counted=call != "connect"
+        )
+        for call, times in (
+            ("sendto", 5000),
+            ("sendmsg", 20000),
+            ("sendmmsg", 5000),
+            ("connect", 5000),
+        )
         for how in ("pinned", "free")
     ),
 )

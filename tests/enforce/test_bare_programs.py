@@ -28,7 +28,9 @@ def test_bare_scenario_reaches_the_denied_address(
 
 
 def test_arrival_log_keeps_protocol_address_and_bytes(plain_stage: Stage) -> None:
-    ran = plain_stage.bare(plain_stage.program("reach.py", "tcp", "fd00:99::2", "9001", "udp", "10.99.0.1", "9000"))
+    ran = plain_stage.bare(
+        plain_stage.program("reach.py", "tcp", "fd00:99::2", "9001", "udp", "10.99.0.1", "9000")
+    )
     seen = {(a.protocol, a.to): (a.times, a.bytes, a.first) for a in ran.arrivals}
     assert seen == {
         ("tcp", "[fd00:99::2]:9001"): (1, 9, "tcp probe"),
@@ -123,7 +125,9 @@ def test_foreign_calls_reach_bare(stage: Stage, built: dict[str, Path]) -> None:
 
 def test_outer_filter_refuses_its_call_and_no_other(plain_stage: Stage) -> None:
     getppid = {"x86_64": 110, "aarch64": 173}[__import__("os").uname().machine]
-    code = "import ctypes; l = ctypes.CDLL(None, use_errno=True); print(l.getppid(), l.getpid() > 0)"
+    code = (
+        "import ctypes; l = ctypes.CDLL(None, use_errno=True); print(l.getppid(), l.getpid() > 0)"
+    )
     refused = [sys.executable, "-c", code]
     ran = plain_stage.bare(plain_stage.program("outer.py", str(getppid), "-", "0", *refused))
     assert ran.stdout.split() == ["-1", "True"], ran

@@ -27,10 +27,12 @@ def _by(how: str, at: tuple[str, int]) -> None:
 def main() -> None:
     """Try each way to the host and port of the command line."""
     at = (sys.argv[1], int(sys.argv[2]))
-    report(**{
-        how: attempt(lambda how=how: _by(how, at))  # type: ignore[misc]  # bound at once
-        for how in ("sendto", "sendmsg", "connect")
-    })
+    report(
+        **{
+            how: attempt(lambda how=how: _by(how, at))  # type: ignore[misc]  # bound at once
+            for how in ("sendto", "sendmsg", "connect")
+        }
+    )
 
 
 main()

@@ -44,4 +44,6 @@ def report(**seen: object) -> None:
 
 def inet(host: str, port: int, family: int = socket.AF_INET) -> bytes:
     """Return a raw ``struct sockaddr_in`` whose family field says *family*."""
-    return struct.pack("=HH4s8x", family, socket.htons(port), socket.inet_pton(socket.AF_INET, host))
+    return struct.pack(
+        "=HH4s8x", family, socket.htons(port), socket.inet_pton(socket.AF_INET, host)
+    )

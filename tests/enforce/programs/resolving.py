@@ -13,7 +13,9 @@ def main() -> None:
     """Report the addresses of the name on the command line."""
     started = time.monotonic()
     try:
-        found = {str(at[4][0]) for at in socket.getaddrinfo(sys.argv[1], 80, type=socket.SOCK_STREAM)}
+        found = {
+            str(at[4][0]) for at in socket.getaddrinfo(sys.argv[1], 80, type=socket.SOCK_STREAM)
+        }
     except socket.gaierror as problem:
         found = {str(problem)}
     seconds = time.monotonic() - started

@@ -24,7 +24,10 @@ def main() -> None:
         for end in (0, 1, 2):
             os.dup2(null, end)
         time.sleep(2)
-        os.execv(sys.executable, [sys.executable, os.path.join(sys.path[0], "reach.py"), "udp", host, port])
+        os.execv(
+            sys.executable,
+            [sys.executable, os.path.join(sys.path[0], "reach.py"), "udp", host, port],
+        )
     os.read(reader, 4)
     report(ended=time.monotonic(), left="a daemon")
 
