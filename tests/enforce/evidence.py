@@ -42,14 +42,16 @@ class Record:
         (control,) = self.controls
         return str(control["verdict"])
 
+    @property
+    def complete(self) -> bool:
+        """Whether the record says that it is finished."""
+        run = self.data["run"]
+        assert isinstance(run, dict)
+        return run["complete"] is True
+
     def rule(self, rule: str) -> dict[str, object]:
         """Return the row of one rule."""
-        rows = [
-            row
-            for of in (self.data, *self.controls)
-            for row in self._list(of, "rules")
-            if row.get("id", row.get("rule")) == rule
-        ]
+        rows = [row for row in self._list(self.data, "rules") if row["id"] == rule]
         assert rows, f"no rule {rule} in the record"
         return rows[0]
 

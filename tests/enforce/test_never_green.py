@@ -108,7 +108,7 @@ def test_supervisor_killed_from_outside(stage: Stage) -> None:
     assert ran.reached("10.99.0.1") == 1, ran
     assert (ran.record.verdict, ran.code) == (CAPABILITY, 3), ran
     assert ran.record.mentions("SUPERVISOR_LOST"), ran.record.text
-    assert ran.record.data.get("complete", True), ran.record.text
+    assert ran.record.complete, ran.record.text
     assert not said_pass(ran), ran
     assert living(stage) == [], "a process of the run is still there"
 
