@@ -57,8 +57,13 @@ def report_tab(at: int, source: Source, report: Report) -> None:
     )
 
 
+<<<<<<< HEAD
 def _quote_this(
     at: int, end: int, why: str, source: Source, report: Report, *, example: str
+=======
+def quote_this(
+    at: int, end: int, why: str, source: Source, report: Report, example: str = ""
+>>>>>>> cli
 ) -> None:
     """Report what YAML would read as something other than a string."""
     report.error("FP208", why, source.span(at, max(end, at)), f"quote this: {example}")

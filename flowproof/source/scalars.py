@@ -129,10 +129,15 @@ def _block(text: str, start: int, folded: bool, value: str) -> tuple[str, tuple[
     keep, strip = "+" in header, "-" in header
     body = lines[1:]
     deepest = max((_indent(text, line) for line in body[: _first(text, body) + 1]), default=0)
+<<<<<<< HEAD
     for indent in (deepest, *range(deepest - 1, -1, -1), deepest + 1):
         found, offsets, end = _unindent(
             text, body, indent, folded=folded, keep=keep, strip=strip, end=lines[0][1]
         )
+=======
+    for indent in [deepest, *range(deepest - 1, -1, -1)]:
+        found, offsets, end = _unindent(text, body, indent, folded, keep, strip, lines[0][1])
+>>>>>>> cli
         if found == value:
             return found, tuple(offsets), end
     raise AssertionError((text[start : start + 200], value))

@@ -249,7 +249,13 @@ def _scalar(event: Any, text: str, spare: str, source: Source, report: Report) -
     if text is not source.text:
         # characters that stand in for others: the source has what is meant
         value = "".join(
+<<<<<<< HEAD
             source.text[at] if char == text[at : at + 1] else char
+=======
+            source.text[at]
+            if char != source.text[at] and text[at] == char and _private(char)
+            else char
+>>>>>>> cli
             for char, at in zip(value, offsets, strict=False)
         )
     broken = spare in written
