@@ -56,6 +56,14 @@ class FaultTally:
                 }
             )
 
+    def counts(self) -> tuple[FaultCount, ...]:
+        """Return how often each code was taken, by lane."""
+        counts: dict[tuple[str, str | None], int] = {}
+        for (code, call), count in self._counts.items():
+            key = (code.value, LANE_OF_CALL.get(call))
+            counts[key] = counts.get(key, 0) + count
+        return _sorted(counts)
+
     def finish(self) -> None:
         """Write what was counted and not listed."""
         for (code, call), count in self._counts.items():
@@ -83,9 +91,9 @@ def recount_faults(lines: Iterable[Mapping[str, object]]) -> tuple[FaultCount, .
             raise ValueError("the lane of a fault is no name")
         key = (Code(line.get("code")).value, lane)
         counts[key] = counts.get(key, 0) + count
-    return tuple(
-        FaultCount(Code(code), lane, count)
-        for (code, lane), count in sorted(
-            counts.items(), key=lambda item: (item[0][0], item[0][1] or "")
-        )
-    )
+    return _sorted(counts)
+
+
+def _sorted(counts: Mapping[tuple[str, str | None], int]) -> tuple[FaultCount, ...]:
+    ordered = sorted(counts.items(), key=lambda item: (item[0][0], item[0][1] or ""))
+    return tuple(FaultCount(Code(code), lane, count) for (code, lane), count in ordered)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Group = tuple[bool, int | None, tuple[int, ...], tuple[int, ...]]
     Spot = tuple[str, str, str, int | None]
 
-__all__ = ["DESTINATIONS", "LISTED", "SEEN", "Recount", "RuleRef", "Tally", "recount"]
+__all__ = ["DESTINATIONS", "LISTED", "SEEN", "Counting", "Recount", "RuleRef", "Tally", "recount"]
 
 LISTED = 20
 DESTINATIONS = 5_000
@@ -210,61 +210,80 @@ class Recount(Value):
     through: tuple[Through, ...]
 
 
-def recount(lines: Iterable[Mapping[str, object]]) -> Recount:
-    """Return what lane lines amount to; `ValueError` for a line that is none."""
-    hits: dict[str, dict[str, int]] = {}
-    connected: dict[tuple[str, str, int | None], int] = {}
-    listening: set[tuple[str, int | None]] = set()
+class Counting:
+    """Lane lines being counted, one after another; `result` is what they amount to so far."""
 
-    def add(rule: object, field: str, count: int) -> None:
-        identity = rule["rule"] if isinstance(rule, dict) else None
-        if not isinstance(identity, str):
-            raise ValueError("an event names no rule")
-        counts = hits.setdefault(identity, {})
-        counts[field] = counts.get(field, 0) + count
+    def __init__(self) -> None:
+        self._hits: dict[str, dict[str, int]] = {}
+        self._connected: dict[tuple[str, str, int | None], int] = {}
+        self._listening: set[tuple[str, int | None]] = set()
 
-    for line in lines:
+    def add(self, line: Mapping[str, object]) -> None:
+        """Count one line; `ValueError` for one that is none."""
         kind = line.get("kind")
         count = 1 if kind == "event" else line.get("count")
         if kind not in ("event", "more", "let-through", "seen") or type(count) is not int:
             raise ValueError(f"`{kind}` is no kind of event")
         if kind != "seen":
-            _add_hits(line, count, add)
-        if kind == "let-through" or line.get("handling") != "let-through":
-            continue
+            self._add_hits(line, count)
+        if kind != "let-through" and line.get("handling") == "let-through":
+            self._add_place(line, count)
+
+    def result(self) -> Recount:
+        """Return what was counted."""
+        through = tuple(
+            Through(protocol, destination, port, count)
+            for (protocol, destination, port), count in sorted(
+                self._connected.items(), key=lambda item: (*item[0][:2], item[0][2] or 0)
+            )
+            if protocol != "tcp" or not self._listened(destination, port)
+        )
+        return Recount(
+            {rule: Hits(**counts) for rule, counts in sorted(self._hits.items())}, through
+        )
+
+    def _add_hits(self, line: Mapping[str, object], count: int) -> None:
+        by = line.get("by")
+        if by is not None and line.get("handling") == "refused":
+            self._hit(by, "probes" if line.get("operation") == "probe" else "refused", count)
+        elif by is not None:
+            self._hit(by, "let_through", count)
+        for key, field in (("asserting", "counted"), ("observing", "observed")):
+            rules = line.get(key)
+            if not isinstance(rules, list):
+                raise ValueError(f"an event without `{key}`")
+            for rule in rules:
+                self._hit(rule, field, count)
+
+    def _hit(self, rule: object, field: str, count: int) -> None:
+        identity = rule.get("rule") if isinstance(rule, dict) else None
+        if not isinstance(identity, str):
+            raise ValueError("an event names no rule")
+        counts = self._hits.setdefault(identity, {})
+        counts[field] = counts.get(field, 0) + count
+
+    def _add_place(self, line: Mapping[str, object], count: int) -> None:
         protocol, destination, port = (line.get(x) for x in ("protocol", "destination", "port"))
         if not isinstance(protocol, str) or not isinstance(destination, str):
-            continue
+            return
         number = port if isinstance(port, int) else None
         if line.get("operation") == "listen":
-            listening.add((destination, number))
+            self._listening.add((destination, number))
         elif _is_loopback(destination):
             where = (protocol, destination, number)
-            connected[where] = connected.get(where, 0) + count
-    through = tuple(
-        Through(protocol, destination, number, count)
-        for (protocol, destination, number), count in sorted(
-            connected.items(), key=lambda item: (item[0][0], item[0][1], item[0][2] or 0)
-        )
-        if protocol != "tcp" or not _listened(destination, number, listening)
-    )
-    return Recount({rule: Hits(**counts) for rule, counts in sorted(hits.items())}, through)
+            self._connected[where] = self._connected.get(where, 0) + count
+
+    def _listened(self, destination: str, port: int | None) -> bool:
+        anywhere = ("::",) if ":" in destination else ("0.0.0.0", "::")  # noqa: S104  as text
+        return any((address, port) in self._listening for address in (destination, *anywhere))
 
 
-def _add_hits(
-    line: Mapping[str, object], count: int, add: Callable[[object, str, int], None]
-) -> None:
-    by = line.get("by")
-    if by is not None and line.get("handling") == "refused":
-        add(by, "probes" if line.get("operation") == "probe" else "refused", count)
-    elif by is not None:
-        add(by, "let_through", count)
-    for key, field in (("asserting", "counted"), ("observing", "observed")):
-        rules = line.get(key)
-        if not isinstance(rules, list):
-            raise ValueError(f"an event without `{key}`")
-        for rule in rules:
-            add(rule, field, count)
+def recount(lines: Iterable[Mapping[str, object]]) -> Recount:
+    """Return what lane lines amount to; `ValueError` for a line that is none."""
+    counting = Counting()
+    for line in lines:
+        counting.add(line)
+    return counting.result()
 
 
 def _is_loopback(destination: str) -> bool:
@@ -273,8 +292,3 @@ def _is_loopback(destination: str) -> bool:
         return False
     family, value = canonical(*parsed)
     return any(of == family and first <= value <= last for of, first, last in LOOPBACK)
-
-
-def _listened(destination: str, port: int | None, listening: set[tuple[str, int | None]]) -> bool:
-    anywhere = ("::",) if ":" in destination else ("0.0.0.0", "::")  # noqa: S104  as text
-    return any((address, port) in listening for address in (destination, *anywhere))

@@ -12,13 +12,14 @@ import signal
 import socket
 import sys
 import time
-from errno import EBUSY, ECONNREFUSED, errorcode
+from errno import ECONNREFUSED, errorcode
 from struct import Struct
 
 from flowproof.record.codes import Code
 from flowproof.run import numbers as n
 from flowproof.run.channel import Channel, Receiver, send
-from flowproof.run.kernel import Kernel, WaitKillableError
+from flowproof.run.kernel import Kernel
+from flowproof.run.launch import error_text, install_code
 from flowproof.values import Value
 
 TYPE_CHECKING = False
@@ -89,7 +90,7 @@ def self_test(kernel: Kernel | None = None, seconds: float = _SECONDS) -> tuple[
     try:
         failure = _probe(kernel or Kernel(), seconds, found)
     except OSError as error:  # no process or pipe to be had
-        failure = (_error_text(error), Code.SELF_TEST)
+        failure = (error_text(error), Code.SELF_TEST)
     if failure is None:
         return _rows(found, None, None)
     return _rows(found, *failure)
@@ -149,12 +150,6 @@ def _how_it_died(status: int) -> str:
     return "the probe ended in this step"
 
 
-def _error_text(error: OSError) -> str:
-    name = errorcode.get(error.errno or 0, str(error.errno))
-    call = (error.strerror or "").partition(":")[0]
-    return f"{call}: {name}"
-
-
 def _run_supervisor(kernel: Kernel, results: Channel, seconds: float) -> NoReturn:
     """Play the supervisor: go through the steps, report each. Never returns."""
     out = results.writer()
@@ -184,7 +179,7 @@ class _Probe:
         except _StepError as error:
             return error
         except OSError as error:
-            return _StepError(_error_text(error))
+            return _StepError(error_text(error))
         except Exception as error:  # noqa: BLE001  a bug here must read as a failed step
             return _StepError(f"bug in the self-test: {error!r}", Code.SELF_TEST)
         finally:
@@ -325,7 +320,7 @@ def _run_child(kernel: Kernel, answers: Channel, go: Channel) -> NoReturn:
             kernel.set_no_new_privs()
             listener = kernel.install_filter(_program())
         except OSError as error:
-            send(out, "failed", _error_text(error), _install_code(error).value)
+            send(out, "failed", error_text(error), install_code(error).value)
             os._exit(0)
         send(out, "listener", listener)
         os.read(wait.file, 1)
@@ -342,9 +337,3 @@ def _run_child(kernel: Kernel, answers: Channel, go: Channel) -> NoReturn:
             send(out, "closed", -1)
     finally:
         os._exit(0)
-
-
-def _install_code(error: OSError) -> Code:
-    if isinstance(error, WaitKillableError):
-        return Code.WAIT_KILLABLE
-    return Code.LISTENER_BUSY if error.errno == EBUSY else Code.FILTER_INSTALL
