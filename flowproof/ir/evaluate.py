@@ -7,14 +7,15 @@ is judged against it, so nothing of it is shared with a backend.
 from __future__ import annotations
 
 from flowproof.addresses import LOOPBACK
-from flowproof.ir.events import Connect, ConnectName, Family, Foreign, Listen, Unix
+from flowproof.ir.events import Connect, ConnectName, Family, FileAttempt, Foreign, Listen, Unix
+from flowproof.ir.files import file_asserting, handle_file
 from flowproof.ir.model import OFF_LOOPBACK
 from flowproof.ir.regions import Region, union_all
 from flowproof.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from flowproof.ir.events import Event
+    from flowproof.ir.events import Event, NetworkEvent
     from flowproof.ir.model import Policy, Rule
 
 __all__ = ["Evaluation", "evaluate"]
@@ -37,6 +38,8 @@ class Evaluation(Value):
 
 def evaluate(policy: Policy, event: Event) -> Evaluation:
     """Return what *policy* says of *event*."""
+    if isinstance(event, FileAttempt):
+        return Evaluation(*handle_file(policy, event), file_asserting(policy, event))
     action = "listen" if isinstance(event, Listen) else "connect"
     rules = [rule for rule in policy.rules if rule.action == action and rule.meaning is None]
     handling, by = _handle(policy, rules, event)
@@ -50,7 +53,7 @@ def evaluate(policy: Policy, event: Event) -> Evaluation:
     return Evaluation(handling, by, tuple(sorted(asserting)))
 
 
-def _handle(policy: Policy, rules: list[Rule], event: Event) -> tuple[str, str | None]:
+def _handle(policy: Policy, rules: list[Rule], event: NetworkEvent) -> tuple[str, str | None]:
     refused = [rule for rule in rules if rule.refuses and _named(rule, event)]
     if refused:
         return "refused", _first(refused)
@@ -82,7 +85,7 @@ def _first(rules: list[Rule]) -> str:
     return min(rules, key=lambda rule: (rule.verb != "never", rule.id)).id
 
 
-def _exempt(event: Event) -> bool:
+def _exempt(event: NetworkEvent) -> bool:
     match event:
         case Connect() | Listen():
             return any(
@@ -95,7 +98,7 @@ def _exempt(event: Event) -> bool:
             return False
 
 
-def _named(rule: Rule, event: Event) -> bool:
+def _named(rule: Rule, event: NetworkEvent) -> bool:
     """Tell whether a named target of *rule* matches and no exception takes it out."""
     match event:
         case Connect():
@@ -121,7 +124,7 @@ def _named(rule: Rule, event: Event) -> bool:
             return rule.named.touches(wanted)
 
 
-def _otherwise(policy: Policy, rule: Rule, event: Event) -> bool:
+def _otherwise(policy: Policy, rule: Rule, event: NetworkEvent) -> bool:
     """Tell whether ``anything else`` of *rule* matches: in its scope, out of every allow."""
     if not rule.targets.otherwise or _exempt(event):
         return False
@@ -167,7 +170,7 @@ def _listened(event: Listen) -> Region:
     return Region.of((part for part in OFF_LOOPBACK if part[0] in families), ("tcp",), port)
 
 
-def _implied(policy: Policy, rules: list[Rule], event: Event) -> str | None:
+def _implied(policy: Policy, rules: list[Rule], event: NetworkEvent) -> str | None:
     """Return the implied rule that refuses *event*, where no author's rule and no default does."""
     if isinstance(event, Listen):
         excepted = union_all(rule.exceptions.region for rule in rules if rule.refuses)

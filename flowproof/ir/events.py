@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from flowproof.addresses import canonical, format_address, parse_address
+from flowproof.ir.model import OPERATIONS
 from flowproof.values import Value
 
 TYPE_CHECKING = False
@@ -15,8 +16,10 @@ __all__ = [
     "ConnectName",
     "Event",
     "Family",
+    "FileAttempt",
     "Foreign",
     "Listen",
+    "NetworkEvent",
     "Unix",
     "parse_event",
 ]
@@ -33,8 +36,11 @@ _FORMS = (
     "listen tcp 0.0.0.0:8080",
     "socket packet",
     "foreign connect",
+    "delete /srv/a.txt",
+    "rename /srv/a.txt -> /srv/b.txt (replaces)",
+    "truncate /srv/a.txt",
+    "write /srv/a.txt",
 )
-_FILE_OPERATIONS = ("delete", "rename", "truncate", "write")
 
 
 class Connect(Value):
@@ -103,7 +109,23 @@ class Listen(Value):
         return f"listen tcp {_endpoint(self.family, self.address)}:{self.port}"
 
 
-Event = Connect | ConnectName | Unix | Family | Foreign | Listen
+class FileAttempt(Value):
+    """An attempt at a file. *operation* is delete, rename, truncate or write; *destination* is a rename's
+    other end, *replaces* says that something was there.
+    """
+
+    operation: str
+    path: str
+    destination: str | None = None
+    replaces: bool = False
+
+    def __str__(self) -> str:
+        to = f" -> {self.destination}" if self.destination else ""
+        return f"{self.operation} {self.path}{to}{' (replaces)' if self.replaces else ''}"
+
+
+NetworkEvent = Connect | ConnectName | Unix | Family | Foreign | Listen
+Event = NetworkEvent | FileAttempt
 
 
 def _endpoint(family: int, address: int) -> str:
@@ -118,7 +140,7 @@ def parse_event(text: str, report: Report, span: Span | None = None) -> Event | 
         case ["connect" | "probe" as word, "tcp" | "udp" as protocol, endpoint]:
             return _connect(word, protocol, endpoint, report, span)
         case ["connect" | "inside" as word, path] if path.startswith("unix:") and path != "unix:":
-            return Unix(_unix_path(path.removeprefix("unix:")), word == "inside")
+            return Unix(_path(path.removeprefix("unix:")), word == "inside")
         case ["socket", family] if family in FAMILIES:
             return Family(family)
         case ["socket", family]:
@@ -129,15 +151,8 @@ def parse_event(text: str, report: Report, span: Span | None = None) -> Event | 
         case ["listen", "tcp", endpoint]:
             address = _address(endpoint, report, span)
             return Listen(*address) if address else None
-        case [operation, *_] if operation in _FILE_OPERATIONS:
-            report.error(
-                "FP519",
-                f"`{operation}`: file operations are not judged yet",
-                span,
-                "this version carries `connect` and `listen`",
-                exit=3,
-            )
-            return None
+        case [operation, *_] if operation in OPERATIONS:
+            return _file(operation, text.split(maxsplit=1)[-1], report, span)
         case _:
             _refuse(f"`{text}` is no event", report, span)
             return None
@@ -199,7 +214,22 @@ def _port(text: str, endpoint: str, report: Report, span: Span | None) -> int | 
     return None
 
 
-def _unix_path(path: str) -> str:
+def _file(operation: str, rest: str, report: Report, span: Span | None) -> Event | None:
+    rest = rest.strip()
+    if operation != "rename":
+        if not rest or rest == operation:
+            _refuse(f"`{operation}` needs a path", report, span)
+            return None
+        return FileAttempt(operation, _path(rest))
+    replaces = rest.endswith("(replaces)")
+    source, arrow, destination = rest.removesuffix("(replaces)").partition(" -> ")
+    if not arrow or not source.strip() or not destination.strip():
+        _refuse("`rename` needs two paths, parted by `->`", report, span)
+        return None
+    return FileAttempt(operation, _path(source.strip()), _path(destination.strip()), replaces)
+
+
+def _path(path: str) -> str:
     """Return *path* normalised as rules have it: `//`, `.` and a trailing `/` gone."""
     if path.startswith("@"):
         return path

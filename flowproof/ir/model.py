@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 
     from flowproof.addresses import Interval
     from flowproof.diagnostics import Span
+    from flowproof.ir.places import Places
     from flowproof.ir.ports import PortSet
 
 __all__ = [
     "CLAIMS",
     "MEANINGS",
     "OFF_LOOPBACK",
+    "OPERATIONS",
     "VERBS",
     "Destinations",
     "Origin",
@@ -42,7 +44,9 @@ CLAIMS: dict[str, str] = {
 """Verb → the claim that it makes. A behaviour claim is never worded as a containment claim."""
 
 VERBS = tuple(CLAIMS)
-ACTIONS = ("connect", "listen")
+ACTIONS = ("connect", "listen", "files", "execute", "call")
+OPERATIONS = ("delete", "rename", "truncate", "write")
+"""File operations, in the order in which an event that amounts to several is refused."""
 KINDS = ("authored", "short-form", "default", "implied")
 MEANINGS = ("families", "foreign-abi", "io-uring", "unix", "listen", "unreadable")
 """The fixed meanings that refuse by themselves; an implied rule is `<control id>.implied.<meaning>`."""
@@ -143,6 +147,8 @@ class Destinations(Value):
 class Rule(Value):
     """One rule. *meaning* names the fixed meaning that an implied rule stands for.
 
+    `connect` and `listen` have *targets* and *exceptions*. `files` and `execute` have *places* and
+    *excepted_places* instead, `files` with its *operations* (``destroy`` spelt out); `call` has *tools*.
     *sentence* is canonical text for readers; neither it nor *origin* is part of the digest.
     """
 
@@ -156,6 +162,10 @@ class Rule(Value):
     reason: str | None = None
     origin: Origin | None = None
     meaning: str | None = None
+    operations: tuple[str, ...] = ()
+    places: Places | None = None
+    excepted_places: Places | None = None
+    tools: tuple[str, ...] = ()
 
     __slots__ = ("_named", "_otherwise")
     _named: ClassVar[Region | None]  # derived, on demand: slots, not fields
@@ -164,10 +174,17 @@ class Rule(Value):
     def __post_init__(self) -> None:
         if self.verb not in VERBS or self.action not in ACTIONS or self.kind not in KINDS:
             raise ValueError(f"rule {self.id}: no such verb, action or kind")
-        if not self.targets and self.meaning not in MEANINGS:
+        about = self.targets or self.places or self.tools
+        if not about and self.meaning not in MEANINGS:
             raise ValueError(f"rule {self.id}: nothing to be about")
-        if self.verb == "allow" and self.targets.otherwise:
-            raise ValueError(f"rule {self.id}: `anything else` under `allow`")
+        if self.verb == "allow" and (
+            self.targets.otherwise or (self.places and self.places.otherwise)
+        ):
+            raise ValueError(f"rule {self.id}: a complement under `allow`")
+        if (self.action == "files") is not bool(self.operations) or not (
+            set(self.operations) <= set(OPERATIONS)
+        ):
+            raise ValueError(f"rule {self.id}: file operations are of a rule about files")
         object.__setattr__(self, "_named", None)
         object.__setattr__(self, "_otherwise", None)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 from flowproof.ir.check import check_policy
-from flowproof.ir.model import Destinations, Policy, Rule, Scope
-from flowproof.ir.rules import origin_of, rule_of
+from flowproof.ir.model import OPERATIONS, Destinations, Policy, Rule, Scope
+from flowproof.ir.place_rules import origin_of
+from flowproof.ir.places import Places
+from flowproof.ir.rules import rule_of
 from flowproof.ir.targets import Sets
 from flowproof.syntax import tree
 from flowproof.syntax.parse import parse_destination, parse_sentence
@@ -234,13 +236,7 @@ def _short_forms(flow: Flow, control_id: str, sets: Sets, report: Report) -> lis
         if step.kind == "assert_no_egress":
             found.append(_else_rule(f"{control_id}.assert-no-egress", "never", step.span))
         else:
-            report.error(
-                "FP519",
-                f"`{step.kind}` is not carried yet: file operations are neither enforced nor observed",
-                step.span,
-                "this version carries `connect` and `listen`; take the step out until it is",
-                exit=3,
-            )
+            found.append(_no_delete_rule(f"{control_id}.assert-no-file-delete", step.span))
     return found
 
 
@@ -285,6 +281,21 @@ def _allow_egress(
     return found
 
 
+def _no_delete_rule(rule_id: str, span: Span) -> Rule:
+    return Rule(
+        id=rule_id,
+        verb="expect no",
+        action="files",
+        targets=Destinations(),
+        exceptions=Destinations(),
+        kind="short-form",
+        sentence="expect no delete under ${cwd}",
+        origin=origin_of(span, None),
+        operations=("delete",),
+        places=Places("under", ("${cwd}",)),
+    )
+
+
 def _else_rule(rule_id: str, verb: str, span: Span) -> Rule:
     return Rule(
         id=rule_id,
@@ -327,19 +338,57 @@ def _in_order(rules: tuple[Rule, ...], more: list[Rule]) -> tuple[Rule, ...]:
 
 def _defaults(policy: Policy) -> list[Rule]:
     """Return the default of each action that some ``allow`` names: what is not allowed is refused."""
-    allowing = sorted({rule.action for rule in policy.rules if rule.verb == "allow"})
-    return [
-        Rule(
-            id=f"{policy.control}.default.{action}",
-            verb="deny",
-            action=action,
-            targets=Destinations(otherwise=(Scope(()),)),
-            exceptions=Destinations(),
-            kind="default",
-            sentence=f"deny {action} {'to' if action == 'connect' else 'on'} anything else",
-        )
-        for action in allowing
-    ]
+    allows = [rule for rule in policy.rules if rule.verb == "allow"]
+    allowed = {rule.action for rule in allows}
+    return (
+        [
+            Rule(
+                id=f"{policy.control}.default.{action}",
+                verb="deny",
+                action=action,
+                targets=Destinations(otherwise=(Scope(()),)),
+                exceptions=Destinations(),
+                kind="default",
+                sentence=f"deny {action} {'to' if action == 'connect' else 'on'} anything else",
+            )
+            for action in ("connect", "listen")
+            if action in allowed
+        ]
+        + [
+            Rule(
+                id=f"{policy.control}.default.{word}",
+                verb="deny",
+                action=action,
+                targets=Destinations(),
+                exceptions=Destinations(),
+                kind="default",
+                sentence=f"deny {word} anywhere else",
+                operations=operations,
+                places=Places("anywhere", (), otherwise=True),
+            )
+            for word, action, operations in (
+                *((operation, "files", (operation,)) for operation in OPERATIONS),
+                ("execute", "execute", ()),
+            )
+            if any(
+                rule.action == action and (not operations or operations[0] in rule.operations)
+                for rule in allows
+            )
+        ]
+        + [
+            Rule(
+                id=f"{policy.control}.default.call",
+                verb="deny",
+                action="call",
+                targets=Destinations(),
+                exceptions=Destinations(),
+                kind="default",
+                sentence="deny call *",
+                tools=("*",),
+            )
+            for _ in allowed & {"call"}
+        ]
+    )
 
 
 _IMPLIED = {
@@ -354,7 +403,7 @@ _IMPLIED = {
 
 def _implied(policy: Policy) -> list[Rule]:
     """Return the rules of the fixed meanings that refuse where no rule of the author's does."""
-    if not policy.rules:
+    if not policy.actions & {"connect", "listen"}:
         return []
     connect = [rule for rule in policy.rules if rule.action == "connect" and rule.refuses]
     caught = any(rule.targets.bare_otherwise or rule.targets.bare_anything for rule in connect)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from flowproof.ir import ports as port_sets
-from flowproof.ir.model import Destinations, Origin, Rule
+from flowproof.ir.model import Destinations, Rule
+from flowproof.ir.place_rules import origin_of, place_rule
 from flowproof.ir.regions import union_all
 from flowproof.ir.targets import destinations, raw_region
 from flowproof.syntax import tree
@@ -12,17 +13,12 @@ from flowproof.values import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from flowproof.diagnostics import Report, Span
+    from flowproof.diagnostics import Report
     from flowproof.ir.model import Scope
     from flowproof.ir.ports import PortSet
     from flowproof.ir.targets import Part, Sets
 
-__all__ = ["origin_of", "rule_of"]
-
-
-def origin_of(span: Span, pack: str | None) -> Origin:
-    """Return the origin of a rule whose sentence is at *span*."""
-    return Origin(span.file, span.line, span.column, pack, span)
+__all__ = ["rule_of"]
 
 
 def rule_of(
@@ -37,8 +33,7 @@ def rule_of(
     """Return the rule that *sentence* means, or None with every error of it in *report*."""
     action = sentence.action
     if not isinstance(action, tree.Connect | tree.Listen):
-        _refuse_action(action, report)
-        return None
+        return place_rule(rule_id, sentence, report, pack=pack, kind=kind)
     before = len(report.errors)
     name = "connect" if isinstance(action, tree.Connect) else "listen"
     protocols = action.protocols if isinstance(action, tree.Connect) else ()
@@ -79,23 +74,6 @@ def rule_of(
         )
         return None
     return rule
-
-
-def _refuse_action(action: tree.Action, report: Report) -> None:
-    match action:
-        case tree.Files(operations):
-            word, span = operations[0]
-        case tree.Execute():
-            word, span = "execute", action.span
-        case _:
-            word, span = "call", action.span
-    report.error(
-        "FP519",
-        f"`{word}` is not carried yet: a rule about it would be neither enforced nor observed",
-        span,
-        "this version carries `connect` and `listen`; take the rule out until it is",
-        exit=3,
-    )
 
 
 def _check_hosts(

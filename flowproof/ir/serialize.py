@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from flowproof.ir.model import Destinations, Origin, Policy, Rule, Scope, Symbol
+    from flowproof.ir.places import Places
     from flowproof.ir.ports import PortSet
     from flowproof.ir.regions import Region
 
@@ -62,6 +63,10 @@ def _rule(rule: Rule) -> dict[str, object]:
         "meaning": rule.meaning,
         "targets": _destinations(rule.targets),
         "exceptions": _destinations(rule.exceptions),
+        "operations": list(rule.operations),
+        "places": _places(rule.places),
+        "excepted_places": _places(rule.excepted_places),
+        "tools": list(rule.tools),
         "reason": rule.reason,
         "sentence": rule.sentence,
         "origin": _origin(rule.origin),
@@ -87,6 +92,12 @@ def _destinations(found: Destinations) -> dict[str, object]:
         "symbols": [_symbol(symbol) for symbol in found.symbols],
         "unix": list(found.unix),
     }
+
+
+def _places(places: Places | None) -> dict[str, object] | None:
+    if places is None:
+        return None
+    return {"kind": places.kind, "paths": list(places.paths), "else": places.otherwise}
 
 
 def _region(region: Region) -> list[dict[str, object]]:

@@ -7,17 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from flowproof.source.suite import load
 
 from flowproof.diagnostics import Report
 from flowproof.ir.evaluate import evaluate
 from flowproof.ir.events import parse_event
 from flowproof.ir.model import Policy
 from flowproof.ir.resolve import resolve_suite
-from flowproof.source.suite import load
 
-VECTORS: list[dict[str, Any]] = json.loads(
-    (Path(__file__).parents[1] / "vectors" / "connect.json").read_text(encoding="utf-8")
-)
+VECTORS: list[dict[str, Any]] = [
+    vector
+    for name in ("connect.json", "files.json")
+    for vector in json.loads(
+        (Path(__file__).parents[1] / "vectors" / name).read_text(encoding="utf-8")
+    )
+]
 
 
 def policy_of(vector: dict[str, Any], folder: Path) -> Policy:
@@ -49,4 +53,4 @@ def test_vector_is_judged_as_the_page_says(vector: dict[str, Any], tmp_path: Pat
 
 
 def test_every_vector_has_an_id_of_its_own() -> None:
-    assert len({vector["id"] for vector in VECTORS}) == len(VECTORS) > 200
+    assert len({vector["id"] for vector in VECTORS}) == len(VECTORS) > 300
