@@ -45,12 +45,15 @@ def word(text: str, span: Span, report: Report) -> Plain | None:
     if url := _URL.match(text):
         host = url.group(1)
         way = f"write `{host}:443`, or the port that is meant" if host else None
-        report.error("FP412", f"`{text}` is a URL, and a destination is a host and its ports", span, way)
+        report.error(
+            "FP412", f"`{text}` is a URL, and a destination is a host and its ports", span, way
+        )
         return None
     if text.count(":") >= 2:
         return _v6(text, span, report)
     if ":" in text:
-        return _port_is_none(text, span, report)
+        _refuse_port(text, span, report)
+        return None
     if "/" in text:
         return _network(text, span, report, bracket=False)
     if _OCTETS.fullmatch(text):
@@ -184,7 +187,7 @@ def _wildcard(text: str, span: Span, report: Report) -> Wildcard | None:
     return Wildcard(name, span)
 
 
-def _port_is_none(text: str, span: Span, report: Report) -> None:
+def _refuse_port(text: str, span: Span, report: Report) -> None:
     """Name what stands behind the one colon of *text* and is no port."""
     host, _, port = text.partition(":")
     at = span.source.span(span.start + len(host) + 1, span.end)
@@ -331,7 +334,9 @@ def _no_network(text: str, base: str, span: Span, report: Report) -> None:
     if ":" in base:
         report.error("FP401", f"`{base}` in `{text}` is no IPv6 address", span)
     elif re.fullmatch(r"[0-9.]+", base):
-        report.error("FP401", f"`{base}` in `{text}` is no IPv4 address", span, "as in `10.0.0.0/8`")
+        report.error(
+            "FP401", f"`{base}` in `{text}` is no IPv4 address", span, "as in `10.0.0.0/8`"
+        )
     else:
         report.error(
             "FP412",

@@ -28,9 +28,7 @@ def parser(grammar: str) -> Lark:
     """Return Lark's own parser for *grammar*: the oracle of the driver, and the source of its tables."""
     from lark import Lark  # noqa: PLC0415  five times a bare interpreter start
 
-    return Lark(
-        grammar, parser="lalr", lexer="basic", start=list(STARTS), maybe_placeholders=False
-    )
+    return Lark(grammar, parser="lalr", lexer="basic", start=list(STARTS), maybe_placeholders=False)
 
 
 def build(grammar: str) -> Tables:
@@ -58,11 +56,16 @@ def build(grammar: str) -> Tables:
         keep = tuple(
             at
             for at, symbol in enumerate(rule.expansion)
-            if rule.options.keep_all_tokens or not (symbol.is_term and symbol.filter_out)
+            if rule.options.keep_all_tokens or not getattr(symbol, "filter_out", False)
         )
         origin = str(rule.origin.name)
         rules.append(
-            Rule(origin, len(rule.expansion), keep, None if origin[0] == "_" else rule.alias or origin)
+            Rule(
+                origin,
+                len(rule.expansion),
+                keep,
+                None if origin[0] == "_" else rule.alias or origin,
+            )
         )
     pattern, keywords = _lexer(lark)
     return Tables(

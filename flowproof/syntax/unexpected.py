@@ -66,6 +66,7 @@ def report(
     token: Token,
     expected: list[str],
     before: list[Token],
+    *,
     text: Text,
     found: Report,
 ) -> None:
@@ -94,10 +95,10 @@ def _ending(before: list[Token]) -> str | None:
 
 def _bad(token: Token, place: Span, cut: str | None, found: Report) -> None:
     if token.text[0] == '"' and token.text.count('"') == 1:
-        way = cut or "end it with `\"`; inside it, `\\\"` is a quote and `\\\\` a backslash"
+        way = cut or 'end it with `"`; inside it, `\\"` is a quote and `\\\\` a backslash'
         found.error("FP305", f"`{token.text}` opens a quote that is not closed", place, way)
     elif token.text[0] == '"' and "\\" in token.text:
-        way = "`\\\"` and `\\\\` are the only escapes"
+        way = '`\\"` and `\\\\` are the only escapes'
         found.error("FP305", f"`{token.text}` holds an escape that is none", place, way)
     elif '"' in token.text:
         way = "put a space between the words, or the whole word in quotes"
@@ -112,7 +113,7 @@ def _way_out(tables: Tables, token: Token, expected: list[str]) -> str | None:
     if "WORD" in expected and token.text in tables.keywords:
         return f'`{token.text}` is a keyword; as a name or a path it is quoted: `"{token.text}"`'
     if expected == ["STRING"]:
-        return "write the reason as `because \"…\"`"
+        return 'write the reason as `because "…"`'
     if "WORD" in expected and token.type == "BRACKETED":
         return f'what holds `[` is quoted: `"{token.text}"`'
     if token.type == "WORD" and END in expected:
