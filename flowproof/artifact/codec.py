@@ -43,7 +43,7 @@ SCHEMA = "https://flowproof.dev/schema/artifact/v1"
 
 _VERBS = ("allow", "observe", "expect no", "deny", "never")
 _CLAIMS = ("none", "report", "behaviour", "containment", "containment+behaviour")
-_ACTIONS = ("connect", "listen", "delete", "rename", "truncate", "write", "execute", "call")
+_ACTIONS = ("connect", "listen", "files", "execute", "call")
 _KINDS = ("authored", "short-form", "default", "implied")
 _CLASSES = ("exact", "observed", "over-blocks", "not-applicable", "over-permits", "unsupported")
 _SPECIAL = ("families", "foreign-abi", "unreadable", "unix")

@@ -27,6 +27,7 @@ class Sweeper:
         self._entry = entry
         self._entries: dict[tuple[Member, ...], int] = {}
         self._tables: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
+        self._planes: dict[tuple[tuple[Box, ...], int], Plane] = {}
 
     @property
     def tables(self) -> tuple[PortTable, ...]:
@@ -36,9 +37,12 @@ class Sweeper:
     def plane(self, boxes: Iterable[Box], last: int) -> Plane:
         """Return the line of addresses 0 to *last* cut at the ends of *boxes*.
 
-        Boxes of one member may touch and not overlap. Takes n log n for n boxes, and for each cell that
-        no other equals the number of members that it has.
+        Boxes of one member do not overlap, and where they touch their ports differ (as in a region).
+        Takes n log n for n boxes, and for each cell the number of members that it has.
         """
+        boxes = tuple(boxes)
+        if (boxes, last) in self._planes:  # tcp and udp are mostly alike
+            return self._planes[boxes, last]
         names: dict[tuple[Member, PortSet], int] = {}
         changes: dict[int, list[int]] = {0: []}
         for first, upto, ports, member in boxes:
@@ -48,40 +52,37 @@ class Sweeper:
                 changes.setdefault(upto + 1, []).append(name)
         parts = tuple(names)
         active: set[int] = set()
-        key = 0  # the active names as bits: equal sets are equal numbers
-        known: dict[int, int] = {}
+        known: dict[frozenset[int], int] = {}
         starts: list[int] = []
         cells: list[int] = []
         for place in sorted(changes):
-            for name in changes[place]:
-                active ^= {name}
-                key ^= 1 << name
+            active.symmetric_difference_update(changes[place])
+            key = frozenset(active)
             table = known.get(key)
             if table is None:
-                table = known[key] = self.table(parts[name] for name in active)
+                table = known[key] = self.table([parts[name] for name in active])
             if not cells or cells[-1] != table:
                 starts.append(place)
                 cells.append(table)
-        return Plane(tuple(starts), tuple(cells))
+        plane = self._planes[boxes, last] = Plane(tuple(starts), tuple(cells))
+        return plane
 
     def table(self, members: Iterable[tuple[Member, PortSet]]) -> int:
         """Return the number of the port table of members with the ports that each of them has."""
-        everywhere: list[Member] = []
+        active: set[Member] = set()
         changes: dict[int, list[Member]] = {0: []}
         for member, ports in members:
             if ports == ANY_PORT:
-                everywhere.append(member)
+                active.add(member)
                 continue
             for low, high in ports:
                 changes.setdefault(low, []).append(member)
                 if high < LAST_PORT:
                     changes.setdefault(high + 1, []).append(member)
-        active = set(everywhere)
         starts: list[int] = []
         entries: list[int] = []
         for place in sorted(changes):
-            for member in changes[place]:
-                active ^= {member}
+            active.symmetric_difference_update(changes[place])
             entry = self._numbered(tuple(sorted(active)))
             if not entries or entries[-1] != entry:
                 starts.append(place)

@@ -46,8 +46,9 @@ def plan(policy: Policy) -> Plan:
         return lambda rule: rule.meaning == meaning or (
             rule.meaning is None
             and rule.action == "connect"
-            and (rule.targets.bare_anything or rule.targets.bare_otherwise)
             and rule.verb != "allow"
+            and (rule.refuses or meaning != "io-uring")  # nobody counts io_uring
+            and (rule.targets.bare_anything or rule.targets.bare_otherwise)
         )
 
     connect = where(lambda rule: rule.action == "connect" and rule.meaning is None)
@@ -63,5 +64,5 @@ def plan(policy: Policy) -> Plan:
         listen=listen,
         families=(where(stands_for("families")) or refusing) if policy.connect_denies else (),
         foreign=(where(stands_for("foreign-abi")) or trapped) if trapped else (),
-        io_uring=(where(lambda rule: rule.meaning == "io-uring") or trapped) if trapped else (),
+        io_uring=(where(stands_for("io-uring")) or trapped) if trapped else (),
     )
