@@ -304,6 +304,25 @@ class Kernel:
         del pin
         return bytes(memoryview(buffer)[:got])
 
+    def gather_memory(self, tid: int, vectors: list[tuple[int, int]]) -> bytes:
+        """Return what up to 1024 ranges (address, length) of another process hold, one after the other.
+
+        Fewer bytes where a range is not mapped to its end; EFAULT where the first is not mapped at all.
+        """
+        total = sum(length for _address, length in vectors)
+        buffer = bytearray(total)
+        pin = (ctypes.c_char * total).from_buffer(buffer) if total else None
+        if pin is None:
+            return b""
+        local = (c_size_t * 2)(addressof(pin), total)
+        flat = [number for vector in vectors for number in vector]
+        remote = (c_size_t * len(flat))(*flat)
+        got = self._readv(tid, local, 1, remote, len(vectors), 0)
+        if got < 0:
+            raise self._error("process_vm_readv")
+        del pin
+        return bytes(memoryview(buffer)[:got])
+
     def write_memory(self, tid: int, address: int, data: bytes) -> int:
         """Write into another process; return how many bytes were written."""
         buffer = ctypes.create_string_buffer(data, len(data))
@@ -366,6 +385,33 @@ class Kernel:
     def descriptor(self, pid: int, name: str) -> str:
         """Return what one descriptor of a process is."""
         return os.readlink(f"/proc/{pid}/fd/{name}")
+
+    def folders(self, tid: int) -> tuple[int, int | None, bytes]:
+        """Return where a thread's paths begin: O_PATH descriptors of its folder and of its root.
+
+        The root is None where it is this process's own; else the third is the folder as text below it.
+        """
+        folder = os.open(f"/proc/{tid}/cwd", n.O_PATH | n.O_CLOEXEC)
+        try:
+            same = os.readlink(f"/proc/{tid}/ns/mnt") == os.readlink("/proc/self/ns/mnt")
+            if same and os.path.samestat(os.stat(f"/proc/{tid}/root"), os.stat("/")):
+                return folder, None, b""
+            above = os.fsencode(os.readlink(f"/proc/{tid}/root")).rstrip(b"/")
+            text = os.fsencode(os.readlink(f"/proc/{tid}/cwd"))
+            root = os.open(f"/proc/{tid}/root", n.O_PATH | n.O_CLOEXEC)
+        except OSError:
+            os.close(folder)
+            raise
+        return folder, root, text.removeprefix(above)
+
+    def same_network(self, tid: int) -> bool:
+        """Tell whether a thread is in this process's network namespace."""
+        return os.readlink(f"/proc/{tid}/ns/net") == os.readlink("/proc/self/ns/net")
+
+    def unix_names(self, tid: int) -> str:
+        """Return ``/proc/<tid>/net/unix``, the unix sockets of a thread's network namespace."""
+        with open(f"/proc/{tid}/net/unix", encoding="utf-8", errors="backslashreplace") as file:
+            return file.read()
 
     def open_path(
         self, path: str | bytes, folder: int | None = None, root: int | None = None
@@ -461,7 +507,22 @@ class Kernel:
         """Close a descriptor of this process."""
         os.close(descriptor)
 
-    # --- unix_diag ---
+    # --- unix sockets ---
+
+    def unix_bound(self, path: bytes) -> bool:
+        """Tell whether a socket is bound to *path* (a socket file), in whichever network namespace.
+
+        A datagram socket of our own is pointed there: the kernel tells "nobody" (ECONNREFUSED) from "a
+        socket of another type" (EPROTOTYPE), and pointing it at a datagram socket sends nothing.
+        """
+        with socket.socket(n.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as own:
+            try:
+                own.connect(path)
+            except ConnectionRefusedError:
+                return False
+            except OSError:
+                return True
+        return True
 
     def unix_sockets(self) -> list[UnixSocket]:
         """Return the unix sockets of this process's network namespace (sock_diag(7)).
