@@ -54,7 +54,10 @@ MACROS: tuple[tuple[str, tuple[str, ...]], ...] = (
             ).split()
         ),
     ),
-    ("linux/audit.h", ("AUDIT_ARCH_X86_64", "AUDIT_ARCH_AARCH64", "AUDIT_ARCH_I386", "AUDIT_ARCH_ARM")),
+    (
+        "linux/audit.h",
+        ("AUDIT_ARCH_X86_64", "AUDIT_ARCH_AARCH64", "AUDIT_ARCH_I386", "AUDIT_ARCH_ARM"),
+    ),
     ("asm/unistd.h", ("__X32_SYSCALL_BIT",)),
     ("asm-generic/errno-base.h", ("EPERM",)),
     ("bits/socket.h", ("AF_UNIX", "AF_INET", "AF_INET6", "AF_NETLINK")),
@@ -129,7 +132,10 @@ def condition(text: str, known: dict[str, int], found: dict[str, str]) -> bool:
 def definitions(text: str) -> dict[str, str]:
     """Return every object-like macro of *text*, and the members of its enums, by name."""
     found = {
-        name: body.strip() for name, body in re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(?!\()[ \t]+(.+)$", text, re.M)
+        name: body.strip()
+        for name, body in re.findall(
+            r"^[ \t]*#[ \t]*define[ \t]+(\w+)(?!\()[ \t]+(.+)$", text, re.M
+        )
     }
     for name, body in re.findall(r"^\s*(\w+)\s*=\s*(\d+),", text, re.M):
         found[name] = body
@@ -190,7 +196,9 @@ def generated() -> str:
         lines += ["", f"# {name}"]
         for macro in macros:
             number = value(macro, known)
-            wide = number > 0xFF or macro.startswith(("SECCOMP_", "BPF_")) and macro != "BPF_MAXINSNS"
+            wide = (
+                number > 0xFF or macro.startswith(("SECCOMP_", "BPF_")) and macro != "BPF_MAXINSNS"
+            )
             lines.append(f"{macro} = {number:#x}" if wide else f"{macro} = {number}")
     lines += ["", "SYSCALLS: dict[str, dict[str, int]] = {"]
     for arch, source, numbers in (
@@ -198,7 +206,10 @@ def generated() -> str:
         ("aarch64", "asm-generic/unistd.h", aarch64()),
     ):
         lines += [f'    "{arch}": {{  # {source}']
-        lines += [f'        "{name}": {numbers[name]},' for name in sorted(numbers, key=numbers.__getitem__)]
+        lines += [
+            f'        "{name}": {numbers[name]},'
+            for name in sorted(numbers, key=numbers.__getitem__)
+        ]
         lines += ["    },"]
     lines += ["}", '"""Architecture → system call → number."""', ""]
     return "\n".join(lines)
@@ -231,7 +242,9 @@ def check() -> int:
 def _namespace(text: str) -> dict[str, object]:
     names: dict[str, object] = {}
     exec(compile(text, TARGET.name, "exec"), names)  # our own generated module
-    return {name: held for name, held in names.items() if name.isupper() or name.startswith("__X32")}
+    return {
+        name: held for name, held in names.items() if name.isupper() or name.startswith("__X32")
+    }
 
 
 def main() -> int:

@@ -190,7 +190,9 @@ def from_json(value: object) -> Artifact:
         tables=tables,
         symbols=root["symbols"].each(lambda node: _read_symbol(node, count)),
         program=None if root["program"].value is None else _read_program(root["program"], count),
-        filters=None if filters.value is None else {n: m.value for n, m in filters.members().items()},
+        filters=None
+        if filters.value is None
+        else {n: m.value for n, m in filters.members().items()},
         hosts={name: node.each(_read_address) for name, node in root["hosts"].members().items()},
         verification=root["verification"].text(),
         digests={name: _read_digest(node) for name, node in root["digests"].members().items()},
@@ -276,7 +278,11 @@ def _read_plane(node: Node, family: int, tables: int) -> Plane:
 
 
 def _intervals(node: Node, starts: tuple[int, ...], values: tuple[int, ...]) -> None:
-    if not starts or starts[0] != 0 or any(a >= b for a, b in zip(starts, starts[1:], strict=False)):
+    if (
+        not starts
+        or starts[0] != 0
+        or any(a >= b for a, b in zip(starts, starts[1:], strict=False))
+    ):
         raise node.wrong("`starts` ascend from 0")
     if len(starts) != len(values):
         raise node.wrong("every interval has one value")

@@ -6,9 +6,9 @@ from flowproof.record.model import Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from flowproof.record.model import RuleRow, Through
+    from flowproof.record.model import Hits, RuleRow, Through
 
-__all__ = ["claim_words", "through_words"]
+__all__ = ["claim_words", "hits_words", "through_words"]
 
 _HELD = {
     "containment": "it cannot",
@@ -24,7 +24,9 @@ def claim_words(rule: RuleRow, through: tuple[Through, ...] = ()) -> str:
     """
     match rule.verdict:
         case None:
-            return "reported, nothing is claimed" if rule.claim == "report" else "nothing is claimed"
+            return (
+                "reported, nothing is claimed" if rule.claim == "report" else "nothing is claimed"
+            )
         case Verdict.PASS:
             words = _HELD[rule.claim]
             return f"{words}, {through_words(through)}" if through else words
@@ -43,6 +45,18 @@ def through_words(through: tuple[Through, ...]) -> str:
         f"{found.protocol} {_place(found.destination, found.port)}" for found in through
     )
     return f"except through these: {places}"
+
+
+def hits_words(hits: Hits) -> str:
+    """Return what a rule met; a refused probe is no attempt, because nothing could follow."""
+    counts = (
+        (hits.refused, "refused"),
+        (hits.probes, "probes refused"),
+        (hits.counted, "counted"),
+        (hits.observed, "observed"),
+        (hits.let_through, "let through"),
+    )
+    return ", ".join(f"{number} {word}" for number, word in counts if number) or "met nothing"
 
 
 def _place(destination: str, port: int | None) -> str:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from flowproof.ir.resolve import resolve_pack, resolve_suite
+import os
+
+from flowproof.diagnostics import Report
+from flowproof.ir.resolve import resolve_suite
 from flowproof.ir.serialize import digest
 from flowproof.source.suite import load
 from flowproof.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-    from flowproof.diagnostics import Report
     from flowproof.ir.resolve import Resolved
 
 __all__ = ["Declaration", "Folder", "declared"]
@@ -38,24 +40,32 @@ class Folder(Value):
 
 
 def declared(path: str, report: Report) -> Folder:
-    """Return what the flows and packs below *path* declare; mistakes are in *report*."""
+    """Return what the flows and packs below *path* declare; mistakes in flows are in *report*.
+
+    A pack that does not hold together declares nothing: no run of it can have left a record.
+    """
     suite = load(path, report)
-    if suite is None:
-        return Folder({}, {})
-    flows = {}
-    if suite.flows:
-        flows = {
-            resolved.policy.control: _declaration(resolved)
-            for resolved in resolve_suite(suite, report)
-        }
-    packs = {}
-    for loaded in suite.packs:
-        if loaded.pack.name is None:
-            continue  # it cannot be run alone, so no record speaks of it
-        resolved = resolve_pack(loaded, report)
-        if resolved is not None:
-            packs[resolved.policy.control] = _declaration(resolved)
+    flows = {} if suite is None else _declarations(resolve_suite(suite, report))
+    packs: dict[str, Declaration] = {}
+    for name in _packs_below(path):
+        aside = Report()
+        pack = load(name, aside)
+        if pack is not None:
+            packs |= _declarations(resolve_suite(pack, aside))
     return Folder(flows, packs)
+
+
+def _packs_below(path: str) -> list[str]:
+    """Return the pack files of a folder and its subfolders, hidden ones not, sorted by path."""
+    found = []
+    for folder, below, files in os.walk(path):
+        below[:] = [name for name in below if not name.startswith(".")]
+        found += [os.path.join(folder, name) for name in files if name.endswith(".policy.yaml")]
+    return sorted(found)
+
+
+def _declarations(resolved: Iterable[Resolved]) -> dict[str, Declaration]:
+    return {found.policy.control: _declaration(found) for found in resolved}
 
 
 def _declaration(resolved: Resolved) -> Declaration:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from flowproof.record.evidence import run_folders, verify_record
-from flowproof.record.store import RECORD
 from flowproof.values import Value
 
 TYPE_CHECKING = False
@@ -18,11 +17,10 @@ __all__ = ["Run", "Runs", "choose", "find_runs"]
 
 
 class Run(Value):
-    """One run's folder as found. *order* sorts by when it began; *stored* is None until it is read."""
+    """One run's folder as found; ids sort by when their run began."""
 
     id: str
     folder: str
-    order: tuple[str, int, str]
 
 
 class Runs(Value):
@@ -40,16 +38,8 @@ def find_runs(roots: Iterable[str]) -> tuple[Run, ...]:
     for root in roots:
         for folder in run_folders(root):
             name = os.path.basename(folder)
-            found[os.path.realpath(folder)] = Run(name, folder, (name[:20], _written(folder), name))
-    return tuple(sorted(found.values(), key=lambda run: run.order, reverse=True))
-
-
-def _written(folder: str) -> int:
-    """Return when a record was written, in nanoseconds: ids tell runs of one second apart by chance."""
-    try:
-        return os.stat(os.path.join(folder, RECORD)).st_mtime_ns
-    except OSError:
-        return 0
+            found[os.path.realpath(folder)] = Run(name, folder)
+    return tuple(sorted(found.values(), key=lambda run: run.id, reverse=True))
 
 
 def choose(runs: Iterable[Run], wanted: frozenset[str] | None) -> Runs:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 
-from flowproof.exit_codes import ExitCode
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from flowproof.diagnostics import Diagnostic
+    from flowproof.exit_codes import ExitCode
 
 __all__ = ["because_of", "exit_data", "json_text"]
 
 
-def exit_data(code: ExitCode, because: Iterable[str], reason: str | None = None) -> dict[str, object]:
+def exit_data(
+    code: ExitCode, because: Iterable[str], reason: str | None = None
+) -> dict[str, object]:
     """Return ``{code, reason, because[]}``; *reason* is by default the first of *because*."""
     listed = list(because)
     if reason is None:

@@ -29,12 +29,15 @@ def report_fidelity(artifact: Artifact, policy: Policy, report: Report, *, stric
     for row in artifact.fidelity:
         span = spans.get(row.subject)
         for half, fidelity in _halves(row):
-            message = f"{artifact.target}: {_subject(row)} is {fidelity} ({half}){_reason(row)}"
+            subject = f"{artifact.target}: {_subject(row)}"
+            message = f"{subject} is {fidelity} ({half}){_reason(row, span)}"
             if fidelity in STOPPING:
                 if strict:
                     report.error(STOPPING[fidelity], message, span, _WAY_OUT, exit=3)
                 else:
-                    report.note(STOPPING[fidelity], message, span, "a run of it is capability-error")
+                    report.note(
+                        STOPPING[fidelity], message, span, "a run of it is capability-error"
+                    )
             elif fidelity in _NOTED:
                 report.note(_NOTED[fidelity], message, span)
 
@@ -49,7 +52,7 @@ def note_uncarried(artifacts: Iterable[Artifact], policy: Policy, report: Report
         for row in artifact.fidelity:
             stopping = [fidelity for _, fidelity in _halves(row) if fidelity in STOPPING]
             if stopping:
-                reason = f"{artifact.target}: {stopping[0]}{_reason(row)}"
+                reason = f"{artifact.target}: {stopping[0]}{_reason(row, spans.get(row.subject))}"
                 reasons.setdefault(row.subject, []).append(reason)
     for subject, found in reasons.items():
         if len(found) == targets:
@@ -74,8 +77,9 @@ def _subject(row: Fidelity) -> str:
     return f"rule `{row.subject}`" if meaning == row.subject else f"the fixed meaning `{meaning}`"
 
 
-def _reason(row: Fidelity) -> str:
-    return f": {row.reason}" if row.reason else ""
+def _reason(row: Fidelity, span: Span | None) -> str:
+    """Return the reason, without the place at its end: the diagnostic has it in front."""
+    return f": {row.reason.removesuffix(f' ({span})')}" if row.reason else ""
 
 
 def _spans(policy: Policy) -> Mapping[str, Span]:

@@ -6,7 +6,7 @@ import os
 
 import jinja2
 
-from flowproof.audit.claims import claim_words
+from flowproof.audit.claims import claim_words, hits_words
 from flowproof.record.model import Verdict
 
 TYPE_CHECKING = False
@@ -33,5 +33,11 @@ def report_text(audit: Audit, clean: Callable[[str], str]) -> str:
         keep_trailing_newline=True,
         finalize=lambda value: clean(value) if isinstance(value, str) else value,
     )
-    template = environment.get_template("control-map.txt.j2")
-    return template.render(audit=audit, verdicts=list(Verdict), claim_words=claim_words)
+    number = len(audit.controls)
+    return environment.get_template("control-map.txt.j2").render(
+        audit=audit,
+        controls=f"{number} control{'' if number == 1 else 's'}",
+        counts=", ".join(f"{audit.count(verdict)} {verdict.value}" for verdict in Verdict),
+        claim_words=claim_words,
+        hits_words=hits_words,
+    )

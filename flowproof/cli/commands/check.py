@@ -36,7 +36,7 @@ def run(arguments: Arguments, console: Console) -> int:
     diagnostics = tuple(report)
     empty = [given.path for given in inputs if given.empty]
     code = _exit(diagnostics, empty)
-    because = because_of(diagnostics) + [f"no flow and no pack in `{path}`" for path in empty]
+    because = because_of(diagnostics) + [f"no flow in `{path}`" for path in empty]
     if arguments.json:
         console.out(
             json_text(
@@ -50,7 +50,7 @@ def run(arguments: Arguments, console: Console) -> int:
         return code
     console.diagnose(diagnostics, answer=True)
     for path in empty:
-        console.complain(f"no flow and no pack in `{path}`", "a flow is a file `*.flow.yaml`")
+        console.complain(f"no flow in `{path}`", "a flow is a file `*.flow.yaml`")
     console.out(_summary(inputs, diagnostics))
     return code
 

@@ -42,7 +42,12 @@ def run(arguments: Arguments, console: Console) -> int:
     if not report.errors:
         strict = arguments.get("--fidelity") != "report"
         for resolved in given.resolved:
-            artifact = compile_policy(resolved.policy, target, hosts=hosts)
+            try:
+                artifact = compile_policy(resolved.policy, target, hosts=hosts)
+            except DiagnosticsError as unbound:  # a name that `--hosts` does not bind, or may not
+                for diagnostic in unbound.diagnostics:
+                    report.add(diagnostic)
+                continue
             report_fidelity(artifact, resolved.policy, report, strict=strict)
             note_packs(resolved.policy, report)
             compiled.append((resolved.file, resolved.policy, artifact))
@@ -96,10 +101,12 @@ def _emitted(kind: str, policy: Policy, artifact: Artifact) -> str:
 
 def _listing(artifact: Artifact) -> str:
     if artifact.program is not None:
-        from flowproof.lower.seccomp.listing import listing
-    else:
-        from flowproof.lower.wfp.listing import listing
-    return listing(artifact)
+        from flowproof.lower.seccomp.listing import listing as seccomp_listing
+
+        return seccomp_listing(artifact)
+    from flowproof.lower.wfp.listing import listing as wfp_listing
+
+    return wfp_listing(artifact)
 
 
 def _program(artifact: Artifact) -> bytes:
@@ -112,11 +119,13 @@ def _program(artifact: Artifact) -> bytes:
 def _write_all(
     given: Input, compiled: list[tuple[str, Policy, Artifact]], folder: str, console: Console
 ) -> ExitCode:
+    from flowproof.artifact.codec import dumps
+
     try:
         for file, _, artifact in compiled:
             base = os.path.join(folder, _below(given, file), f"{stem_of(file)}.{artifact.target}")
             os.makedirs(os.path.dirname(base), exist_ok=True)
-            _write(f"{base}.json", _emitted("json", given.resolved[0].policy, artifact).encode())
+            _write(f"{base}.json", dumps(artifact))
             _write(f"{base}.txt", _listing(artifact).encode())
             if artifact.program is not None:
                 _write(f"{base}.bpf", _program(artifact))

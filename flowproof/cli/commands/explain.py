@@ -6,6 +6,7 @@ import re
 
 from flowproof.cli.answers import exit_data, json_text
 from flowproof.cli.arguments import UsageError
+from flowproof.cli.console import printable
 from flowproof.exit_codes import ExitCode
 
 TYPE_CHECKING = False
@@ -48,7 +49,9 @@ def _page(word: str, arguments: Arguments, console: Console) -> int:
         near = near_miss(code, known)
         raise UsageError(
             f"no diagnostic has the code `{word}`",
-            f"did you mean `{near}`?" if near else "codes are FP and three digits, as messages print",
+            f"did you mean `{near}`?"
+            if near
+            else "codes are FP and three digits, as messages print",
         )
     page = data("docs", "codes", f"{code}.md")
     if arguments.json:
@@ -78,13 +81,15 @@ def _event(arguments: Arguments, console: Console) -> int:
         return ExitCode.EVIDENCE
     if len(given.resolved) > 1:
         files = ", ".join(f"`{resolved.file}`" for resolved in given.resolved)
-        raise UsageError(f"`{path}` holds several flows, and an event has one answer in each", files)
+        raise UsageError(
+            f"`{path}` holds several flows, and an event has one answer in each", files
+        )
     policy = given.resolved[0].policy
     evaluation = evaluate(policy, event)
     if arguments.json:
         console.out(json_text(_as_data(text, policy, evaluation)))
     else:
-        console.out("\n".join(_as_text(event, policy, evaluation)))
+        console.out("\n".join(map(printable, _as_text(event, policy, evaluation))))
     return ExitCode.OK
 
 
@@ -121,11 +126,15 @@ def _as_text(event: Event, policy: Policy, evaluation: Evaluation) -> list[str]:
     rules = {rule.id: rule for rule in policy.rules}
     lines = [str(event)]
     if evaluation.by is not None:
-        lines.append(f"  {evaluation.handling} by {_shown(rules[evaluation.by])}")
+        counts = " and counted" if evaluation.by in evaluation.asserting else ""
+        lines.append(f"  {evaluation.handling}{counts} by {_shown(rules[evaluation.by])}")
     elif evaluation.handling == "let-through":
         lines.append("  let-through by no rule: exempt, or nothing of this action is refused")
-    for rule_id in evaluation.asserting:
-        lines.append(f"  counted by {_shown(rules[rule_id])}")
+    lines += [
+        f"  counted by {_shown(rules[rule_id])}"
+        for rule_id in evaluation.asserting
+        if rule_id != evaluation.by
+    ]
     outcome = "fail" if evaluation.asserting else "stay as it is"
     lines.append(f"  an attempt makes control `{policy.control}` {outcome}")
     return lines
@@ -139,5 +148,4 @@ def _shown(rule: Rule) -> str:
         place = f"{origin.file}:{origin.line}:{origin.column}"
         if origin.pack:
             place += f", pack `{origin.pack}`"
-    reason = f'\n      because "{rule.reason}"' if rule.reason else ""
-    return f"`{rule.id}` ({place})\n      {rule.sentence}{reason}"
+    return f"`{rule.id}` ({place}): {rule.sentence}"
