@@ -43,23 +43,12 @@ def plan(policy: Policy) -> Plan:
         return tuple(at for at, rule in enumerate(policy.rules) if wanted(rule))
 
     def stands_for(meaning: str) -> Callable[[Rule], bool]:
-<<<<<<< HEAD
-        return lambda rule: (
-            rule.meaning == meaning
-            or (
-                rule.meaning is None
-                and rule.action == "connect"
-                and (rule.targets.bare_anything or rule.targets.bare_otherwise)
-                and rule.verb != "allow"
-            )
-=======
         return lambda rule: rule.meaning == meaning or (
             rule.meaning is None
             and rule.action == "connect"
             and rule.verb != "allow"
             and (rule.refuses or meaning != "io-uring")  # nobody counts io_uring
             and (rule.targets.bare_anything or rule.targets.bare_otherwise)
->>>>>>> lower
         )
 
     connect = where(lambda rule: rule.action == "connect" and rule.meaning is None)

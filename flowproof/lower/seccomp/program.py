@@ -73,8 +73,7 @@ def program(plan: Plan, arch: str) -> Program:
     fixed = [FixedReply("foreign-abi", None, "EPERM", "foreign-abi")]
     if plan.families:
         fixed += [
-            FixedReply(call, numbers[call], "EPERM", "families")
-            for call in ("socket", "socketpair")
+            FixedReply(call, numbers[call], "EPERM", "families") for call in ("socket", "socketpair")
         ]
     return Program(
         arch,
@@ -129,7 +128,9 @@ def _union(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
 def _prologue(plan: Plan, arch: str) -> Iterator[Step]:
     yield Step(LOAD, SECCOMP_DATA_ARCH, "the call's architecture", plan.foreign)
     yield Step(JEQ, ARCHITECTURES[arch], f"is it {arch}?", plan.foreign, otherwise=_FOREIGN)
-    yield Step(LOAD, SECCOMP_DATA_NR, "the system call's number", _union(plan.connect, plan.listen))
+    yield Step(
+        LOAD, SECCOMP_DATA_NR, "the system call's number", _union(plan.connect, plan.listen)
+    )
 
 
 def _argument(index: int, high: bool = False) -> int:
@@ -195,9 +196,5 @@ def _returns(plan: Plan) -> Iterator[Step]:
         label=_FOREIGN,
     )
     yield Step(
-        RETURN,
-        SECCOMP_RET_ERRNO | EPERM,
-        "EPERM by the kernel: io_uring",
-        plan.io_uring,
-        label=_EPERM,
+        RETURN, SECCOMP_RET_ERRNO | EPERM, "EPERM by the kernel: io_uring", plan.io_uring, label=_EPERM
     )
