@@ -66,6 +66,7 @@ NAMES = ("api.example.com", "db.example.com")
 BOUND = {"api.example.com": ("10.0.0.9", "2001:db8::1"), "db.example.com": ("192.0.2.1",)}
 PORTS = ("", "", "", ":443", ":80", ":1-1023", ":{80,443}", ":8080", ":65535", ":1", ":444-8079")
 UNIX = ("unix:/run/x.sock", "unix:/run/y.sock", "unix:@session")
+Told = tuple[bool, str | None, tuple[str, ...], tuple[str, ...]]
 VERBS = ("allow", "allow", "observe", "expect no", "deny", "never")
 
 
@@ -167,6 +168,11 @@ class Judge:
             else None
         )
 
+    def told(self, event: Event) -> Told:
+        """Return (refused, by, asserting, observing) of an event."""
+        judged, observing = self(event)
+        return judged.handling == "refused", judged.by, judged.asserting, observing
+
     def __call__(self, event: Event) -> tuple[Evaluation, tuple[str, ...]]:
         judged = evaluate(self.policy, event)
         if self._watching is None:
@@ -175,16 +181,18 @@ class Judge:
         return judged, tuple(sorted(set(watched.asserting) - set(judged.asserting)))
 
 
-def _same(decision: Decision, artifact: Artifact, judge: Judge, event: Event) -> None:
-    ids = [rule.id for rule in artifact.rules]
-    judged, observing = judge(event)
-    have = (
-        "refused" if decision.refused else "let-through",
+def _told(decision: Decision, ids: list[str]) -> Told:
+    return (
+        decision.refused,
         None if decision.by is None else ids[decision.by],
         tuple(ids[at] for at in decision.asserting),
         tuple(ids[at] for at in decision.observing),
     )
-    want = (judged.handling, judged.by, judged.asserting, observing)
+
+
+def _same(decision: Decision, artifact: Artifact, judge: Judge, event: Event) -> None:
+    have = _told(decision, [rule.id for rule in artifact.rules])
+    want = judge.told(event)
     assert have == want, f"{event}: the tables say {have}, the meaning is {want}"
 
 
@@ -194,17 +202,25 @@ def _same(decision: Decision, artifact: Artifact, judge: Judge, event: Event) ->
 def compare_tables(
     policy: Policy, artifact: Artifact, decisions: Decisions, judge: Judge, seen: Seen
 ) -> None:
-    for event, raw in events(policy, artifact):
+    ids = [rule.id for rule in artifact.rules]
+    for event, raws in events(policy, artifact):
         seen.events += 1
-        parsed = parse(raw, bound=isinstance(event, Listen))
-        assert isinstance(parsed, Inet), raw
-        if isinstance(event, Listen):
-            plane = f"listen{'' if parsed.value else '-any'}{parsed.family}"
-        else:
-            plane = f"{event.protocol}{parsed.family}"
-        _same(decisions.address(plane, parsed.value, parsed.port), artifact, judge, event)
+        want = judge.told(event)
+        for raw in raws:
+            decision = decisions.address(*_parsed(event, raw))
+            have = _told(decision, ids)
+            assert have == want, f"{event}: the tables say {have}, the meaning is {want}"
     if artifact.lanes:
         _compare_special(policy, artifact, decisions, judge)
+
+
+def _parsed(event: Connect | Listen, raw: bytes) -> tuple[str, int, int]:
+    """Return the plane, address and port that a raw address comes to."""
+    parsed = parse(raw, bound=isinstance(event, Listen))
+    assert isinstance(parsed, Inet), raw
+    if isinstance(event, Listen):
+        return f"listen{'' if parsed.value else '-any'}{parsed.family}", parsed.value, parsed.port
+    return f"{event.protocol}{parsed.family}", parsed.value, parsed.port
 
 
 def _compare_special(
@@ -229,23 +245,25 @@ def _compare_special(
         _same(inside, artifact, judge, Unix(path, inside=True))
 
 
-def events(policy: Policy, artifact: Artifact) -> Iterator[tuple[Connect | Listen, bytes]]:
-    """Yield an event and its raw address at every boundary of every interval, of tables and IR both."""
+def events(
+    policy: Policy, artifact: Artifact
+) -> Iterator[tuple[Connect | Listen, tuple[bytes, ...]]]:
+    """Yield an event and the ways to write its raw address, at every boundary of every interval, of tables and IR both."""
     ports = sorted(_port_bounds(policy, artifact))
     for family in (4, 6):
         addresses = sorted(_address_bounds(policy, artifact, family))
         for value in addresses:
             place = canonical(family, value)
             for port in ports:
-                raw = _raw(family, value, port)
+                raws: tuple[bytes, ...] = (_raw(family, value, port),)
+                if family == 4:  # the same address as a v6 socket writes it
+                    raws = (*raws, _raw(6, 0xFFFF << 32 | value, port))
                 for protocol in ("tcp", "udp"):
                     reached = place
                     if place[1] == 0:  # Linux connects 0.0.0.0 and :: to loopback
                         reached = (place[0], 0x7F000001 if place[0] == 4 else 1)
-                    yield Connect(protocol, *reached, port), raw
-                yield Listen(*place, port), raw
-                if family == 4:  # the same address as a v6 socket writes it
-                    yield Listen(*place, port), _raw(6, 0xFFFF << 32 | value, port)
+                    yield Connect(protocol, *reached, port), raws
+                yield Listen(*place, port), raws
 
 
 def _raw(family: int, value: int, port: int) -> bytes:
@@ -425,4 +443,7 @@ def _compare_bound(policy: Policy, artifact: Artifact, seen: Seen) -> None:
     run = bind(artifact, {}, lambda name: BOUND[name], cwd="/")
     assert isinstance(run, Bound), run
     seen.bound += 1
-    compare_tables(wanted, compiled, run.decisions, judge, seen)
+    for event, raws in events(wanted, compiled):
+        place = _parsed(event, raws[0])
+        have, want = run.decisions.address(*place), at_compile.address(*place)
+        assert have == want, f"{event}: a run binds {have}, the compiler {want}"
