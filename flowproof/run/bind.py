@@ -243,7 +243,7 @@ def _patches(artifact: Artifact, part: _Part) -> list[Patch]:
             part.symbol.rule,
             part.symbol.role,
         )
-        for family, first, last in map(_wildcard_as_loopback, narrowed)
+        for family, first, last in intervals
         for protocol in part.symbol.protocols or ("tcp", "udp")
     ]
 
