@@ -8,8 +8,11 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, ROOT)
 
-from flowproof.syntax.driver import Tables  # noqa: E402  the checkout, not an installed copy
-from flowproof.syntax.lalr import build  # noqa: E402
+from flowproof.syntax.lalr import build  # noqa: E402  the checkout, not an installed copy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from flowproof.syntax.driver import Tables
 
 TARGET = os.path.join(ROOT, "flowproof", "syntax", "tables.py")
 

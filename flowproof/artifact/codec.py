@@ -5,6 +5,7 @@ What a schema cannot say is checked here as well: indices that lead somewhere, i
 
 from __future__ import annotations
 
+import itertools
 import json
 
 from flowproof.addresses import LAST, format_address, parse_address
@@ -226,11 +227,16 @@ def _read_origin(node: Node) -> Origin:
 
 def _read_fidelity(node: Node) -> Fidelity:
     held = node.object(Fidelity.__fields__)
-    halves = [
-        None if held[half].value is None else held[half].word(_CLASSES)
-        for half in ("refusing", "counting")
-    ]
-    return Fidelity(held["subject"].text(), *halves, held["reason"].maybe_text())
+    return Fidelity(
+        held["subject"].text(),
+        _read_class(held["refusing"]),
+        _read_class(held["counting"]),
+        held["reason"].maybe_text(),
+    )
+
+
+def _read_class(node: Node) -> str | None:
+    return None if node.value is None else node.word(_CLASSES)
 
 
 def _read_tables(node: Node, rules: int) -> Tables:
@@ -278,11 +284,7 @@ def _read_plane(node: Node, family: int, tables: int) -> Plane:
 
 
 def _intervals(node: Node, starts: tuple[int, ...], values: tuple[int, ...]) -> None:
-    if (
-        not starts
-        or starts[0] != 0
-        or any(a >= b for a, b in zip(starts, starts[1:], strict=False))
-    ):
+    if not starts or starts[0] != 0 or any(a >= b for a, b in itertools.pairwise(starts)):
         raise node.wrong("`starts` ascend from 0")
     if len(starts) != len(values):
         raise node.wrong("every interval has one value")

@@ -224,7 +224,8 @@ class Builder:
         return Where("anywhere", (), True, span)
 
     def _where_exceptions(self, _span: Span, children: list[Any]) -> Where | None:
-        return children[0]  # type: ignore[no-any-return]  children are nodes of any kind
+        where: Where | None = children[0]
+        return where
 
     # the sentence
 

@@ -30,7 +30,7 @@ class Rule(Value):
 
 
 class Tables(Value):
-    """ACTION and GOTO in one: per state, symbol → next state + 1, or −rule − 1 to reduce."""
+    """ACTION and GOTO in one: per state, symbol to next state plus 1, or minus (rule plus 1) to reduce."""
 
     digest: str
     pattern: str

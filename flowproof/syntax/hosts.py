@@ -52,7 +52,8 @@ def word(text: str, span: Span, report: Report) -> Plain | None:
     if text.count(":") >= 2:
         return _v6(text, span, report)
     if ":" in text:
-        return _port_is_none(text, span, report)
+        _refuse_port(text, span, report)
+        return None
     if "/" in text:
         return _network(text, span, report, bracket=False)
     if _OCTETS.fullmatch(text):
@@ -186,7 +187,7 @@ def _wildcard(text: str, span: Span, report: Report) -> Wildcard | None:
     return Wildcard(name, span)
 
 
-def _port_is_none(text: str, span: Span, report: Report) -> None:
+def _refuse_port(text: str, span: Span, report: Report) -> None:
     """Name what stands behind the one colon of *text* and is no port."""
     host, _, port = text.partition(":")
     at = span.source.span(span.start + len(host) + 1, span.end)

@@ -56,7 +56,7 @@ def build(grammar: str) -> Tables:
         keep = tuple(
             at
             for at, symbol in enumerate(rule.expansion)
-            if rule.options.keep_all_tokens or not (symbol.is_term and symbol.filter_out)
+            if rule.options.keep_all_tokens or not getattr(symbol, "filter_out", False)
         )
         origin = str(rule.origin.name)
         rules.append(

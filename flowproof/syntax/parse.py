@@ -6,7 +6,7 @@ from flowproof.near import near_miss
 from flowproof.resources import data
 from flowproof.syntax import unexpected
 from flowproof.syntax.build import Builder
-from flowproof.syntax.driver import END, Parser, tokens
+from flowproof.syntax.driver import BAD, END, Parser, tokens
 from flowproof.syntax.tables import TABLES
 from flowproof.syntax.tree import Anything
 
@@ -24,8 +24,8 @@ __all__ = ["parse_destination", "parse_destinations", "parse_sentence"]
 
 def parse_sentence(text: Text, report: Report) -> Sentence | None:
     """Return the sentence behind a rule id, or None with its errors in *report*."""
-    result = _parse("sentence", text, report)
-    return result  # type: ignore[no-any-return]  the builder's nodes are of any kind
+    sentence: Sentence | None = _parse("sentence", text, report)
+    return sentence
 
 
 def parse_destination(text: Text, report: Report) -> Destination | None:
@@ -117,12 +117,11 @@ def _mend(parser: Parser, words: list[Token], at: int, text: Text, report: Repor
     token = words[at]
     expected = parser.expected()
     keywords = unexpected.keywords(parser.tables, expected)
-    if token.type not in {END, "BAD"}:
-        if near := near_miss(token.text, keywords):
-            unexpected.misspelt(token, near, text, report)
-            return [*words[:at], token.retyped(keywords[near]), *words[at + 1 :]]
-    unexpected.report(parser.tables, token, expected, words[:at], text, report)
-    if token.type in {END, "BAD"}:
+    if token.type not in {END, BAD} and (near := near_miss(token.text, keywords)):
+        unexpected.misspelt(token, near, text, report)
+        return [*words[:at], token.retyped(keywords[near]), *words[at + 1 :]]
+    unexpected.report(parser.tables, token, expected, words[:at], text=text, found=report)
+    if token.type in {END, BAD}:
         return []
     rest = [word.type for word in words[at + 1 :]]
     for kind in keywords.values():

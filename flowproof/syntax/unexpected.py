@@ -66,6 +66,7 @@ def report(
     token: Token,
     expected: list[str],
     before: list[Token],
+    *,
     text: Text,
     found: Report,
 ) -> None:

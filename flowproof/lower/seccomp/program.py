@@ -6,6 +6,7 @@ from flowproof.artifact.model import FixedReply, Program, RefusedCall, TrappedCa
 from flowproof.lower.seccomp.assemble import Leaf, Step, assemble, tree
 from flowproof.lower.seccomp.bpf import AND, JEQ, LOAD, RETURN
 from flowproof.lower.seccomp.numbers import (
+    __X32_SYSCALL_BIT,
     AF_INET,
     AF_INET6,
     AF_NETLINK,
@@ -25,7 +26,6 @@ from flowproof.lower.seccomp.numbers import (
     SOCK_DGRAM,
     SOCK_STREAM,
     SYSCALLS,
-    __X32_SYSCALL_BIT,
 )
 
 TYPE_CHECKING = False
