@@ -51,8 +51,13 @@ def utc(seconds: float) -> str:
 
 
 def new_run_id(seconds: float) -> str:
-    """Return an id that sorts by start time and is no other run's: ``2026-11-29T13-40-00Z-9f3c21``."""
-    return f"{time.strftime('%Y-%m-%dT%H-%M-%SZ', time.gmtime(seconds))}-{secrets.token_hex(3)}"
+    """Return an id that sorts by start time and is no other run's: ``2026-11-29T13-40-00.120482Z-9f3c21``.
+
+    The newest run of a control is the one that counts, so ids tell runs of one second apart.
+    """
+    whole, micros = divmod(int(seconds * 1_000_000), 1_000_000)
+    begun = time.strftime("%Y-%m-%dT%H-%M-%S", time.gmtime(whole))
+    return f"{begun}.{micros:06}Z-{secrets.token_hex(3)}"
 
 
 def record_bytes(record: RunRecord) -> bytes:
