@@ -97,6 +97,7 @@ class Caller:
         self.targets: dict[tuple[bytes, int], Target] = {}
         self.tid = 0
         self.pointer = 0
+        self.crowded = False
         self.notification = bytearray(80)
         self._pidfds: dict[int, int] = {}
         self._programs: dict[tuple[int, int], tuple[float, tuple[int, str]]] = {}

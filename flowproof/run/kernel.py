@@ -20,6 +20,7 @@ from flowproof.run import numbers as n
 
 try:
     import fcntl
+    import resource
 except ImportError:  # not a Unix: `Kernel` can be named there, and not used
     fcntl = None  # type: ignore[assignment]  # the platform has none
 
@@ -153,6 +154,11 @@ class Kernel:
         arguments = (ctypes.c_uint(first), ctypes.c_uint(last), flags)
         if self._c.syscall(self._numbers["close_range"], *arguments) < 0:
             raise self._error("close_range")
+
+    def raise_descriptor_limit(self) -> None:
+        """Let this process hold as many descriptors as it may."""
+        _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
     def kill(self, pid: int, number: int) -> None:
         """Send a signal to a process."""

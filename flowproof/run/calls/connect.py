@@ -30,7 +30,7 @@ def handle(caller: Caller, arguments: tuple[int, ...]) -> int | Work:
         if target.refusal:
             return -target.refusal
         kernel = caller.kernel
-        if target.quick or kernel.nonblocking(duplicate):
+        if (target.quick and not caller.crowded) or kernel.nonblocking(duplicate):
             caller.operation.descriptor = duplicate
             return perform(kernel, caller.operation, duplicate, target)
         work = Work(lambda operation: perform(kernel, operation, duplicate, target), held)
