@@ -5,6 +5,7 @@ What a schema cannot say is checked here as well: indices that lead somewhere, i
 
 from __future__ import annotations
 
+import itertools
 import json
 
 from flowproof.addresses import LAST, format_address, parse_address
@@ -190,7 +191,9 @@ def from_json(value: object) -> Artifact:
         tables=tables,
         symbols=root["symbols"].each(lambda node: _read_symbol(node, count)),
         program=None if root["program"].value is None else _read_program(root["program"], count),
-        filters=None if filters.value is None else {n: m.value for n, m in filters.members().items()},
+        filters=None
+        if filters.value is None
+        else {n: m.value for n, m in filters.members().items()},
         hosts={name: node.each(_read_address) for name, node in root["hosts"].members().items()},
         verification=root["verification"].text(),
         digests={name: _read_digest(node) for name, node in root["digests"].members().items()},
@@ -224,11 +227,16 @@ def _read_origin(node: Node) -> Origin:
 
 def _read_fidelity(node: Node) -> Fidelity:
     held = node.object(Fidelity.__fields__)
-    halves = [
-        None if held[half].value is None else held[half].word(_CLASSES)
-        for half in ("refusing", "counting")
-    ]
-    return Fidelity(held["subject"].text(), *halves, held["reason"].maybe_text())
+    return Fidelity(
+        held["subject"].text(),
+        _read_class(held["refusing"]),
+        _read_class(held["counting"]),
+        held["reason"].maybe_text(),
+    )
+
+
+def _read_class(node: Node) -> str | None:
+    return None if node.value is None else node.word(_CLASSES)
 
 
 def _read_tables(node: Node, rules: int) -> Tables:
@@ -276,7 +284,7 @@ def _read_plane(node: Node, family: int, tables: int) -> Plane:
 
 
 def _intervals(node: Node, starts: tuple[int, ...], values: tuple[int, ...]) -> None:
-    if not starts or starts[0] != 0 or any(a >= b for a, b in zip(starts, starts[1:], strict=False)):
+    if not starts or starts[0] != 0 or any(a >= b for a, b in itertools.pairwise(starts)):
         raise node.wrong("`starts` ascend from 0")
     if len(starts) != len(values):
         raise node.wrong("every interval has one value")

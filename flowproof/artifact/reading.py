@@ -95,6 +95,8 @@ class Node:
         held = self.value
         if not isinstance(held, list):
             raise self.wrong("an array is expected")
-        if all(type(one) is int for one in held) and (not held or 0 <= min(held) <= max(held) < below):
+        if all(type(one) is int for one in held) and (
+            not held or 0 <= min(held) <= max(held) < below
+        ):
             return tuple(held)
         return self.each(lambda item: item.number(below, what))

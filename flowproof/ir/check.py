@@ -36,6 +36,8 @@ def _complements(policy: Policy, report: Report) -> None:
             _place_complement(policy, rule, report)
         if not targets.otherwise or targets.region or targets.symbols or targets.unix:
             continue
+        if rule.kind == "default":
+            continue  # the compiler's own: where the allows name everything it refuses nothing
         if rule.action == "connect" and targets.bare_otherwise:
             continue  # families, foreign ABI and outside unix sockets are never allowed by it
         if not rule.otherwise - policy.allowed(rule.action):

@@ -29,16 +29,17 @@ def compile_policy(
     """
     if target not in TARGETS:
         raise ValueError(f"no target `{target}`: there are {', '.join(TARGETS)}")
-    bound, used = policy, {}
+    bound = policy
+    used: dict[str, tuple[str, ...]] = {}
     if hosts is not None:
-        from flowproof.lower.hosts import bound as bind
+        from flowproof.lower.hosts import bound as bind  # noqa: PLC0415  when it is asked for
 
         bound, used = bind(policy, hosts)
     if target == "windows":
-        from flowproof.lower.wfp.compile import compile_windows
+        from flowproof.lower.wfp.compile import compile_windows  # noqa: PLC0415  as above
 
         return compile_windows(policy, target, bound=bound, hosts=used)
-    from flowproof.lower.seccomp.compile import compile_linux
+    from flowproof.lower.seccomp.compile import compile_linux  # noqa: PLC0415  as above
 
     return compile_linux(policy, target, bound=bound, hosts=used)
 

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from flowproof.artifact.model import Fidelity, Program
+    from flowproof.artifact.model import Fidelity, Program, Tables
     from flowproof.ir import model as ir
     from flowproof.ir.model import Policy
 
@@ -32,10 +32,14 @@ def artifact(
     hosts: Mapping[str, tuple[str, ...]],
     fidelity: tuple[Fidelity, ...],
     traps: bool,
+    decisions: Tables | None = None,
     program: Program | None = None,
     filters: Mapping[str, object] | None = None,
 ) -> Artifact:
-    """Return the artifact of *policy*; *bound* is the policy that its tables and symbols are made of."""
+    """Return the artifact of *policy*; *bound* is the policy that its tables and symbols are made of.
+
+    *decisions* are the tables of *bound* where the caller has made them already.
+    """
     return Artifact(
         target=target,
         control=policy.control,
@@ -43,7 +47,7 @@ def artifact(
         rules=tuple(_rule(rule) for rule in policy.rules),
         lanes=("connect",) if traps else (),
         fidelity=fidelity,
-        tables=tables(bound),
+        tables=decisions or tables(bound),
         symbols=tuple(_symbols(bound)),
         program=program,
         filters=filters,

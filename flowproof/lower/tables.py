@@ -119,7 +119,9 @@ def _regions(policy: Policy, action: str) -> Iterator[tuple[str, int, Region]]:
             continue
         yield _NAMED, at, rule.named
         yield _OTHERWISE, at, rule.otherwise
-        if rule.targets.symbols:  # binding adds an address to a rule but where its `except` holds it
+        if (
+            rule.targets.symbols
+        ):  # binding adds an address to a rule but where its `except` holds it
             yield _EXCEPTED, at, rule.exceptions.region
 
 

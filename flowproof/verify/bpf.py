@@ -12,7 +12,7 @@ from flowproof.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     Code = tuple[int, int, int, int]  # code, jt, jf, k
 
@@ -35,7 +35,7 @@ LDX_LEN, LDX_IMM, LDX_MEM = 0x81, 0x01, 0x61
 ST, STX = 0x02, 0x03
 RET_K, RET_A = 0x06, 0x16
 TAX, TXA, NEG, JA = 0x07, 0x87, 0x84, 0x05
-_ARITHMETIC = {
+_ARITHMETIC: dict[int, Callable[[int, int], int]] = {
     0x04: lambda a, b: a + b,
     0x14: lambda a, b: a - b,
     0x24: lambda a, b: a * b,
@@ -46,7 +46,7 @@ _ARITHMETIC = {
     0x74: lambda a, b: a >> (b & 31),
     0xA4: lambda a, b: a ^ b,
 }
-_TESTS = {
+_TESTS: dict[int, Callable[[int, int], bool]] = {
     0x15: lambda a, b: a == b,
     0x25: lambda a, b: a > b,
     0x35: lambda a, b: a >= b,

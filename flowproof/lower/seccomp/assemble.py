@@ -140,7 +140,9 @@ def _within_reach(steps: list[Step]) -> list[Step]:
 def _far(steps: list[Step], at: int, labels: set[str]) -> bool:
     """Tell whether a label of the branch is out of reach."""
     step = steps[at]
-    wanted = {label for label in (step.then, step.otherwise) if label is not None and label in labels}
+    wanted = {
+        label for label in (step.then, step.otherwise) if label is not None and label in labels
+    }
     for ahead in steps[at + 1 : at + _REACH + 2]:
         wanted.discard(ahead.label or "")
         if not wanted:

@@ -19,9 +19,7 @@ _EXACT = FidelityClass.EXACT.value
 
 def fidelity(policy: Policy, plan: Plan) -> tuple[Fidelity, ...]:
     """Return a row for each rule, in order, and one for each fixed meaning that is in force."""
-    rules = (
-        row(rule, (*action_findings(rule), *symbol_findings(rule))) for rule in policy.rules
-    )
+    rules = (row(rule, (*action_findings(rule), *symbol_findings(rule))) for rule in policy.rules)
     return (*rules, *_meanings(policy, plan))
 
 

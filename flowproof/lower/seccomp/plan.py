@@ -43,12 +43,15 @@ def plan(policy: Policy) -> Plan:
         return tuple(at for at, rule in enumerate(policy.rules) if wanted(rule))
 
     def stands_for(meaning: str) -> Callable[[Rule], bool]:
-        return lambda rule: rule.meaning == meaning or (
-            rule.meaning is None
-            and rule.action == "connect"
-            and rule.verb != "allow"
-            and (rule.refuses or meaning != "io-uring")  # nobody counts io_uring
-            and (rule.targets.bare_anything or rule.targets.bare_otherwise)
+        return lambda rule: (
+            rule.meaning == meaning
+            or (
+                rule.meaning is None
+                and rule.action == "connect"
+                and rule.verb != "allow"
+                and (rule.refuses or meaning != "io-uring")  # nobody counts io_uring
+                and (rule.targets.bare_anything or rule.targets.bare_otherwise)
+            )
         )
 
     connect = where(lambda rule: rule.action == "connect" and rule.meaning is None)

@@ -6,6 +6,7 @@ from flowproof.artifact.model import FixedReply, Program, RefusedCall, TrappedCa
 from flowproof.lower.seccomp.assemble import Leaf, Step, assemble, tree
 from flowproof.lower.seccomp.bpf import AND, JEQ, LOAD, RETURN
 from flowproof.lower.seccomp.numbers import (
+    __X32_SYSCALL_BIT,
     AF_INET,
     AF_INET6,
     AF_NETLINK,
@@ -25,7 +26,6 @@ from flowproof.lower.seccomp.numbers import (
     SOCK_DGRAM,
     SOCK_STREAM,
     SYSCALLS,
-    __X32_SYSCALL_BIT,
 )
 
 TYPE_CHECKING = False
@@ -73,7 +73,8 @@ def program(plan: Plan, arch: str) -> Program:
     fixed = [FixedReply("foreign-abi", None, "EPERM", "foreign-abi")]
     if plan.families:
         fixed += [
-            FixedReply(call, numbers[call], "EPERM", "families") for call in ("socket", "socketpair")
+            FixedReply(call, numbers[call], "EPERM", "families")
+            for call in ("socket", "socketpair")
         ]
     return Program(
         arch,
@@ -128,9 +129,7 @@ def _union(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
 def _prologue(plan: Plan, arch: str) -> Iterator[Step]:
     yield Step(LOAD, SECCOMP_DATA_ARCH, "the call's architecture", plan.foreign)
     yield Step(JEQ, ARCHITECTURES[arch], f"is it {arch}?", plan.foreign, otherwise=_FOREIGN)
-    yield Step(
-        LOAD, SECCOMP_DATA_NR, "the system call's number", _union(plan.connect, plan.listen)
-    )
+    yield Step(LOAD, SECCOMP_DATA_NR, "the system call's number", _union(plan.connect, plan.listen))
 
 
 def _argument(index: int, high: bool = False) -> int:
@@ -196,5 +195,9 @@ def _returns(plan: Plan) -> Iterator[Step]:
         label=_FOREIGN,
     )
     yield Step(
-        RETURN, SECCOMP_RET_ERRNO | EPERM, "EPERM by the kernel: io_uring", plan.io_uring, label=_EPERM
+        RETURN,
+        SECCOMP_RET_ERRNO | EPERM,
+        "EPERM by the kernel: io_uring",
+        plan.io_uring,
+        label=_EPERM,
     )
