@@ -28,7 +28,7 @@ def twelve() -> dict[str, object]:
     rules = {
         "bench.api": "allow connect tcp to api.example.com:443",
         "bench.cdn": "allow connect tcp to cdn.example.com:{80,443}",
-        "bench.crm": "allow connect to 203.0.113.0/24:443 except 203.0.113.7",
+        "bench.crm": "allow connect to 203.0.113.0/24:443 except 203.0.113.7:443",
         "bench.db": 'allow connect tcp to "db":5432',
         "bench.dns": "allow connect udp to 198.51.100.53:53",
         "bench.v6": "allow connect to [2001:db8::/32]:443",

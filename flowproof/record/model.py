@@ -49,7 +49,7 @@ __all__ = [
     "Verdict",
 ]
 
-SCHEMA = "flowproof/run-record/v1"
+SCHEMA = "https://flowproof.dev/schema/run-record/v1"
 TIERS = ("enforced", "observed", "none")
 ENDS = ("exit", "signal", "timeout", "interrupt")
 CARRIED = ("exact", "over-blocks", "observed")

@@ -254,13 +254,17 @@ def _exit(facts: Facts, rulings: tuple[Ruling, ...], control: Ruling) -> Exit:
     reasons += [
         (ExitCode.CAPABILITY, f"{reason.code.value}: {reason.detail}") for reason in facts.blocked
     ]
+    weak = [ruling for ruling in rulings if ruling.verdict is Verdict.CAPABILITY_ERROR]
+    if control.verdict is Verdict.CAPABILITY_ERROR and not weak:
+        weak = [control]
+    blocked = {reason.code for reason in facts.blocked}
     reasons += [
         (ExitCode.CAPABILITY, f"`{ruling.id}`: {ruling.explanation}")
-        for ruling in (*rulings, control)
-        if ruling.verdict is Verdict.CAPABILITY_ERROR and ruling.code not in _codes(facts.blocked)
+        for ruling in weak
+        if ruling.code not in blocked
     ]
     unexpected = _unexpected_end(facts) if facts.started else None
-    if unexpected is not None:
+    if unexpected is not None and not any(ruling.code is unexpected.code for ruling in weak):
         reasons.append((ExitCode.NEGATIVE, unexpected.detail))
     if control.verdict is Verdict.CAPABILITY_ERROR:
         # The command's end decides only where every control held.
@@ -273,10 +277,6 @@ def _exit(facts: Facts, rulings: tuple[Ruling, ...], control: Ruling) -> Exit:
     because = tuple(dict.fromkeys(text for _, text in reasons))
     reason = next((text for found, text in reasons if found is code), "every control held")
     return Exit(code, reason, because)
-
-
-def _codes(reasons: tuple[Reason, ...]) -> frozenset[Code]:
-    return frozenset(reason.code for reason in reasons)
 
 
 def facts_of(

@@ -9,10 +9,9 @@ import time
 from errno import errorcode
 
 import flowproof
+from flowproof.artifact import codec
 from flowproof.exit_codes import ExitCode
 from flowproof.record import wire
-from flowproof.record.canonical import canonical, digest
-from flowproof.record.codec import value_to_json
 from flowproof.record.codes import Code
 from flowproof.record.faults import FaultTally
 from flowproof.record.lanes import LANE_OF_ACTION
@@ -132,6 +131,7 @@ class Account:
             case (wire.CANARY_REPLY, int(which), int(errno)):
                 self._reply = (which, errno)
             case (wire.NOT_STARTED, code, str(detail)):
+                self.started = False
                 self.block(Code(code), detail)
             case (wire.SPAWNED, int()):
                 self.started = True
@@ -234,7 +234,7 @@ class Account:
             title=artifact.title,
             target=artifact.target,
             ir=artifact.digests.get("ir", ""),
-            artifact=digest(canonical(value_to_json(artifact))),
+            artifact=codec.digest(artifact),
             grammar=artifact.digests.get("grammar", ""),
             verification=artifact.verification,
             sources=sources,

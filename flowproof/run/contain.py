@@ -97,14 +97,17 @@ def contain(
     *counters* returns (received, answered) when called.
     """
     code = 1
+    emit = _Emitter(events)
     try:
         for name in _IGNORED:
             signal.signal(getattr(signal, name), signal.SIG_IGN)
         _keep_only(kernel, events, control)
-        _Containment(kernel, spawn, make_guard, _Emitter(events), control, counters).run()
+        _Containment(kernel, spawn, make_guard, emit, control, counters).run()
         code = 0
-    except BaseException:  # noqa: BLE001  nothing may get past the end of this process
+    except BaseException as error:  # noqa: BLE001  nothing may get past the end of this process
         traceback.print_exc()
+        bug = (wire.FAULT, 0, 0, Code.SUPERVISOR_BUG.value, "contain", type(error).__name__)
+        emit([bug])
     finally:
         Descendants(kernel).end(_ENDING)
         os._exit(code)
@@ -174,9 +177,9 @@ class _Containment:
         self._await_canary(which, errno)
         guard.canary_pid = None
         self._clock.spawned = time.monotonic()
+        self._emit([(wire.SPAWNED, child.pid)])  # before: it may end this process at once
         child.execute()
         child.close()
-        self._emit([(wire.SPAWNED, child.pid)])
 
     def _await_canary(self, which: int, errno: int) -> None:
         """Wait until the guard reports the known call, and hold it against what was planned."""
@@ -224,11 +227,11 @@ class _Containment:
             ready = {file for file, _event in poller.poll(max(int(left * 1000), 0))}
             if self._control in ready:
                 word = os.read(self._control, 1)
-                return "interrupt", word[0] if word else signal.SIGHUP
+                return "interrupt", word[0] if word else int(signal.SIGHUP)
             if handle in ready:
                 return "exit", 0
             if deadline is not None and time.monotonic() >= deadline:
-                return "timeout", signal.SIGKILL
+                return "timeout", int(signal.SIGKILL)
             tree.reap()  # orphans of the command are this process's to bury
 
     def _finish(self, tree: Descendants) -> None:

@@ -16,6 +16,7 @@ from flowproof.record import codec, model, store
 from flowproof.record.canonical import canonical, digest
 from flowproof.record.codes import Code
 from flowproof.record.evidence import Stored, read, run_folders, verify_record
+from flowproof.record.lanes import LANE_OF_ACTION, LANES
 from flowproof.record.model import (
     CanaryRow,
     CapabilityRow,
@@ -396,3 +397,14 @@ def test_a_lane_that_was_left_out_of_the_record_differs(tmp_path: Path) -> None:
 def test_run_ids_sort_by_time_and_differ() -> None:
     assert new_run_id(1_800_000_000) < new_run_id(1_800_000_001)
     assert new_run_id(1_800_000_000) != new_run_id(1_800_000_000)
+
+
+def test_the_schemas_name_the_codes_lanes_and_actions_that_there_are() -> None:
+    run = json.loads(data("schema", "run-record.schema.json"))
+    lane = json.loads(data("schema", "lane-event.schema.json"))
+    codes = sorted(code.value for code in Code)
+    assert run["$defs"]["code"]["enum"] == codes
+    assert lane["$defs"]["code"]["enum"] == codes
+    assert run["properties"]["lanes"]["propertyNames"]["enum"] == list(LANES)
+    assert set(run["$defs"]["rule"]["properties"]["action"]["enum"]) == set(LANE_OF_ACTION)
+    assert run["$id"] == model.SCHEMA
