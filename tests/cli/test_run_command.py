@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from handmade import Line, event, rule, write_run
+from handmade_runs import Line, event, rule, write_run
 
 from flowproof.artifact.model import Artifact
 from flowproof.cli.commands import run as module
