@@ -52,10 +52,10 @@ def read_and_parse(path: str) -> Report:
     if suite is None:
         return report
     documents: list[Any] = [flow.flow.control for flow in suite.flows if flow.flow.control]
-    for loaded in (*suite.flows, *suite.packs):
-        documents += loaded.packs
-    documents += [pack.pack for pack in suite.packs]
+    for loaded in suite.packs:
+        documents += (loaded.pack, *loaded.packs)
     for flow in suite.flows:
+        documents += flow.packs
         for entry in (flow.flow.agent and flow.flow.agent.allow_egress) or ():
             parse_destination(entry, report)
     for document in documents:
