@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from handmade import CALLS, artifact, deny, expect_no, rule
+from runnable import CALLS, artifact, deny, expect_no, rule
 
 from flowproof.addresses import parse_address
 from flowproof.artifact.model import Artifact, Entry, Plane

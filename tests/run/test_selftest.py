@@ -9,7 +9,7 @@ from errno import EBUSY, EINVAL, EPERM, ESRCH
 from struct import Struct
 
 import pytest
-from handmade import FaultyKernel, as_user
+from runnable import FaultyKernel, as_user
 
 from flowproof.record.codes import Code
 from flowproof.run import numbers as n
