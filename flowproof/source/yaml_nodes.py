@@ -8,6 +8,7 @@ run names every mistake.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 
 from flowproof.source import breakage
 from flowproof.source.decode import decode
@@ -29,7 +30,10 @@ __all__ = ["Mapping", "Scalar", "Sequence", "load"]
 DEPTH = 16
 """How deep nodes may nest; a control needs five."""
 
-_MENDS = 100  # a document that breaks more often is not worth reading on
+# How much text is parsed again for the sake of further errors: a document of 4 MiB is mended twice
+_MENDED = 8 * 1024 * 1024
+_MENDS = 100
+_TABS = 20  # of many lines that a tab indents, the first ones tell enough
 
 # Line breaks in YAML 1.1 and ordinary characters in 1.2; a BOM is one inside a document
 _BREAKS_OF_1_1 = "\x85\u2028\u2029\ufeff"
@@ -78,7 +82,7 @@ def load(
         return None
     text, spare = _substituted(source.text)
     events = _events
-    for _ in range(_MENDS):
+    for _ in range(min(_MENDS, 2 + _MENDED // (len(text) + 1))):
         try:
             root = _compose(events(text), text, spare, source, report)
         except breakage.errors() as error:
@@ -364,6 +368,12 @@ def _refuse_tabs(source: Source, root: Scalar | Sequence | Mapping | None, repor
                 nodes += node.items
             case Mapping():
                 nodes += [part for entry in node.entries for part in entry]
+    inside.sort()
+    found = 0
     for at in breakage.indenting_tabs(source.text):
-        if not any(first < at < last for first, last in inside):
+        before = bisect_left(inside, (at,)) - 1
+        if before < 0 or inside[before][1] <= at:
             breakage.report_tab(at, source, report)
+            found += 1
+            if found == _TABS:
+                return
