@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from flowproof.record.model import End, FaultCount, RunRecord, Tier
+    from flowproof.record.model import End, FaultCount, FidelityRow, RunRecord, Tier
 
 __all__ = [
     "Facts",
@@ -52,7 +52,8 @@ class RuleFacts(Value):
 class Facts(Value):
     """All that a verdict may depend on.
 
-    *canary* is None where none was tried. *blocked* says why the command did not start. *end* is None
+    *meanings* are the fixed meanings that the artifact does not carry as written. *canary* is None where
+    none was tried. *blocked* says why the command did not start. *end* is None
     where nobody saw it. *expect_exit* None is any exit code. *complete* is False for a torn record.
     """
 
@@ -65,6 +66,7 @@ class Facts(Value):
     answered: int
     lost: int
     faults: tuple[FaultCount, ...]
+    meanings: tuple[FidelityRow, ...]
     end: End | None
     expect_exit: int | None
     survivors: int
@@ -128,7 +130,9 @@ _SHOWN = {
 
 def _missing(rule: RuleFacts, facts: Facts) -> Reason | None:
     """Return the first piece of evidence that a pass of *rule* lacks."""
-    found = _missing_of_run(facts) or _missing_carriage(rule) or _missing_of_lane(rule, facts)
+    found = (
+        _missing_of_run(facts) or _missing_carriage(rule, facts) or _missing_of_lane(rule, facts)
+    )
     if found is None and rule.verb in _BEHAVIOUR:
         found = _missing_end(facts)
     return found
@@ -144,13 +148,18 @@ def _missing_of_run(facts: Facts) -> Reason | None:
     return None
 
 
-def _missing_carriage(rule: RuleFacts) -> Reason | None:
+def _missing_carriage(rule: RuleFacts, facts: Facts) -> Reason | None:
     if rule.verb in _CONTAINMENT and rule.refusing not in _REFUSING:
         how = rule.refusing or "not stated"
         return Reason(Code.NOT_CARRIED, f"the artifact does not refuse what the rule says ({how})")
     if rule.verb in _BEHAVIOUR and rule.counting not in _COUNTING:
         how = rule.counting or "not stated"
         return Reason(Code.NOT_CARRIED, f"the artifact does not count what the rule says ({how})")
+    for row in facts.meanings:
+        refused = row.refusing in (None, *_REFUSING)
+        counted = row.counting in (None, *_COUNTING)
+        if (rule.verb in _CONTAINMENT and not refused) or (rule.verb in _BEHAVIOUR and not counted):
+            return Reason(Code.NOT_CARRIED, f"the artifact does not carry `{row.subject}`")
     return None
 
 
@@ -304,6 +313,7 @@ def facts_of(
         answered=record.supervisor.answered,
         lost=record.supervisor.lost,
         faults=faults,
+        meanings=tuple(row for row in record.fidelity if row.subject.startswith("meaning:")),
         end=record.command.end,
         expect_exit=record.command.expect_exit,
         survivors=len(record.survivors),
