@@ -161,21 +161,19 @@ def _lines(record: RunRecord, attempts: tuple[Attempt, ...]) -> Iterator[Line]:
 
 
 def _rule(rule: RuleRow, record: RunRecord) -> Iterator[Line]:
+    """Yield one line for a rule that held, and its sentence as well for one that did not."""
     verdict = "" if rule.verdict is None else f" {rule.verdict.value},"
     style = _COLOURS[rule.verdict] if rule.verdict else ""
-    words = claim_words(rule, record.through)
-    yield (
-        ("", f"  {rule.id}:"),
-        (style, verdict),
-        ("", f" {printable(words)}"),
-    )
-    yield (("dim", f"      {_place(rule)}{printable(rule.sentence)}"),)
+    words = printable(claim_words(rule, record.through))
+    place = f" ({_place(rule)})" if rule.place else ""
+    yield (("", f"  {rule.id}:"), (style, verdict), ("", f" {words}"), ("dim", place))
+    if rule.verdict not in (None, Verdict.PASS):
+        yield (("dim", f"      {printable(rule.sentence)}"),)
 
 
 def _place(rule: RuleRow) -> str:
-    if rule.place is None:
-        return ""
-    return f"{printable(rule.place.file)}:{rule.place.line}: "
+    assert rule.place is not None
+    return f"{printable(rule.place.file)}:{rule.place.line}"
 
 
 def _shown(attempt: Attempt, rules: Mapping[str, RuleRow], control: str) -> Iterator[Line]:
@@ -190,7 +188,7 @@ def _shown(attempt: Attempt, rules: Mapping[str, RuleRow], control: str) -> Iter
     yield (("red" if attempt.refused else "yellow", f"  {what}: "), ("", printable(line)))
     for rule_id in dict.fromkeys(filter(None, (attempt.by, *attempt.counted))):
         rule = rules.get(rule_id)
-        place = _place(rule) if rule else ""
+        place = f"{_place(rule)}: " if rule is not None and rule.place else ""
         counts = " counts it" if rule_id in attempt.counted else ""
         yield (("dim", f"      {place}`{rule_id}`{counts}"),)
     if attempt.refused:
