@@ -99,9 +99,10 @@ def test_what_a_pack_opens_is_noted(tmp_path: Path, capsys: pytest.CaptureFixtur
     path = write(tmp_path, "never connect to anything else", uses="p.policy.yaml")
     code, data = answer(capsys, path)
     assert (code, codes(data)) == (0, ["FP102"])
-    (note,) = data["diagnostics"]  # type: ignore[misc]  # a list, by the line above
-    assert note["file"].endswith("p.policy.yaml")
-    assert "allow connect to 203.0.113.7:443" in note["message"]
+    found = data["diagnostics"]
+    assert isinstance(found, list)
+    assert found[0]["file"].endswith("p.policy.yaml")
+    assert "allow connect to 203.0.113.7:443" in found[0]["message"]
 
 
 def test_a_packs_catch_all_that_shrinks_is_noted(
