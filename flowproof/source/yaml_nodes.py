@@ -85,11 +85,13 @@ def load(
     for _ in range(min(_MENDS, 2 + _MENDED // (len(text) + 1))):
         try:
             root = _compose(events(text), text, spare, source, report)
+        except _Stopped:
+            return None
         except breakage.errors() as error:
             if "unexpected ':'" in str(error) and events is _events:
                 events = _pure_events  # libyaml knows no `{a:[b]}`, which YAML 1.2 does
                 continue
-            mended = breakage.mend(error, text, spare, source, report)
+            mended = breakage.mend(error, text, spare, source, report, depth=DEPTH)
             if mended is None:
                 return None
             text = mended
@@ -152,6 +154,10 @@ def _pure_events(text: str) -> Iterator[Any]:
         raise ScannerError(None, None, "found no character for an escape", mark) from error
 
 
+class _Stopped(Exception):  # noqa: N818  no error of ours: a diagnostic says what is wrong
+    """Nothing behind this place is read."""
+
+
 class _Frame:
     """A collection that is being read: in a mapping, keys and values by turns."""
 
@@ -180,14 +186,14 @@ def _compose(
             _directives(event, source, start, report)
             if documents > 1:
                 _second_document(source, start, report)
-                return root
+                raise _Stopped
             continue
         if kind in {"SequenceStartEvent", "MappingStartEvent"}:
             start = _properties(event, text, source, start, report)
             frames.append(_Frame(kind[0] == "M", bool(event.flow_style), start))
             if len(frames) > DEPTH:
-                _too_deep(source, start, report)
-                return root
+                breakage.report_depth(start, DEPTH, source, report)
+                raise _Stopped
             continue
         if kind == "ScalarEvent":
             node = _scalar(event, text, spare, source, report)
@@ -340,15 +346,6 @@ def _second_document(source: Source, start: int, report: Report) -> None:
         "a second document begins here, and a file is one",
         source.span(start, min(start + 3, len(source.text))),
         "give it a file of its own",
-    )
-
-
-def _too_deep(source: Source, start: int, report: Report) -> None:
-    report.error(
-        "FP209",
-        f"nodes nest more than {DEPTH} deep here",
-        source.span(start, start + 1),
-        "no document of a control is deeper than five",
     )
 
 
