@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from errno import EBADF, EFAULT, EIO, ENOENT, ENOTSOCK, EPERM, ESRCH, errorcode
-from time import monotonic
 
 from flowproof.record.codes import Code
 
@@ -165,28 +164,23 @@ class Caller:
         number = descriptor & 0xFFFFFFFF
         if number > 0x7FFFFFFF:
             raise AnswerError(EBADF)
-        duplicate = self._duplicate(number)
-        try:
-            self.check()
-        except (StaleError, FaultError):
-            self.kernel.close(duplicate)
-            raise
-        return duplicate
-
-    def _duplicate(self, number: int) -> int:
         pidfd = self._pidfds.get(self.tid)
-        cached = pidfd is not None
         try:
-            if pidfd is None:
-                pidfd = self._open_pidfd()
-            return self.kernel.pidfd_getfd(pidfd, number)
+            duplicate = self.kernel.pidfd_getfd(pidfd or self._open_pidfd(), number)
         except OSError as error:
             if error.errno == EBADF:
                 raise AnswerError(EBADF) from error
-            if error.errno == ESRCH and cached:  # the thread that had this number is gone
+            if error.errno == ESRCH and pidfd:  # the thread that had this number is gone
                 self.kernel.close(self._pidfds.pop(self.tid))
-                return self._duplicate(number)
+                return self.fetch(descriptor)
             raise self.fault(Code.CHILD_DESCRIPTOR, "pidfd_getfd", error) from error
+        try:
+            self.kernel.id_valid(self.listener, self.notification)
+        except OSError:
+            self.kernel.close(duplicate)
+            self.check()
+            raise StaleError from None  # valid again: it cannot be
+        return duplicate
 
     def _open_pidfd(self) -> int:
         if len(self._pidfds) >= _PIDFDS:
@@ -213,7 +207,7 @@ class Caller:
         """Return the caller's process and program. Told anew for each call site, and after a second."""
         key = (self.tid, self.pointer)
         known = self._programs.get(key)
-        now = monotonic()
+        now = self.operation.started
         if known is not None and now - known[0] < _PROGRAM_AGE:
             return known[1]
         try:

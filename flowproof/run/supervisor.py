@@ -137,6 +137,7 @@ class Supervisor:
         self._done.set()
         for thread in self._threads:
             thread.join(2.0)
+        self._listener.settle()
         stuck = bool(self._readers) or any(worker.is_alive() for worker in workers)
         if stuck:
             self._listener.close()

@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
+from flowproof.addresses import parse_address
 from flowproof.artifact.model import (
     PLANES,
     Artifact,
@@ -50,8 +51,6 @@ LOOPBACK4 = 127 << 24
 
 
 def value(text: str) -> int:
-    from flowproof.addresses import parse_address
-
     parsed = parse_address(text)
     assert parsed is not None
     return parsed[1]
@@ -246,7 +245,7 @@ def contained(
             result = work()
             os.write(told, json.dumps(result).encode())
             code = 0
-        except BaseException:
+        except BaseException:  # noqa: BLE001  told to the test, and nothing gets past the child's end
             traceback.print_exc(file=sys.stderr)
         finally:
             os._exit(code)
