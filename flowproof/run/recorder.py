@@ -217,8 +217,9 @@ class _Run:
             events.close()
             if not Descendants(kernel, spare).end(_ENDING):
                 self._account.fault(Code.SURVIVORS, "kill", "processes are left")
-            with suppress(OSError):  # what was shut for the run only
+            with suppress(OSError):  # both were for the run only
                 kernel.set_dumpable(True)
+            with suppress(OSError):
                 kernel.set_subreaper(False)
 
     def _fork(self, program: Program, bound: Bound) -> tuple[Receiver, int]:
@@ -274,7 +275,7 @@ class _Run:
                 events.read()
             for told in events.take():
                 account.take(told)
-            if account.started and not told_tier and self._progress is not None:
+            if account.executed and not told_tier and self._progress is not None:
                 told_tier = True
                 self._progress("the command runs under the filter")
             if patience.is_over(pid, self._interrupted is not None):

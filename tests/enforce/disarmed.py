@@ -51,11 +51,11 @@ def main() -> int:
     suite = load(flow, report)
     report.raise_errors()
     assert suite is not None
-    policy = resolve_flow(suite.flows[0], report)
+    resolved = resolve_flow(suite.flows[0], report)
     report.raise_errors()
-    assert policy is not None
+    assert resolved is not None
     target = f"linux-{os.uname().machine}"
-    artifact = disarm(compile_policy(policy, target), how)
+    artifact = disarm(compile_policy(resolved.policy, target), how)
     environment = {"PROBE_REPORT": os.environ["PROBE_REPORT"]}
     command = Command(
         argv=tuple(argv),
