@@ -111,6 +111,9 @@ def judge(control: str, facts: Facts) -> Judgement:
 def _judge_rule(rule: RuleFacts, facts: Facts) -> Ruling:
     if rule.verb not in _JUDGED:
         return Ruling(rule.id, None, None, "nothing is claimed")
+    if rule.kind == "implied" and not _contains(facts):
+        # A lane that is only observed carries no containment claim, not even one that nobody wrote.
+        return Ruling(rule.id, None, None, "refused, and no rule of the control rests on it")
     if rule.verb in _BEHAVIOUR and rule.counted:
         times = "1 attempt was" if rule.counted == 1 else f"{rule.counted} attempts were"
         return Ruling(rule.id, Verdict.FAIL, None, f"{times} counted")
@@ -119,6 +122,11 @@ def _judge_rule(rule: RuleFacts, facts: Facts) -> Ruling:
         explanation = f"{missing.detail}: {ADVICE[missing.code]}"
         return Ruling(rule.id, Verdict.CAPABILITY_ERROR, missing.code, explanation)
     return Ruling(rule.id, Verdict.PASS, None, _SHOWN[rule.verb])
+
+
+def _contains(facts: Facts) -> bool:
+    """Return whether a rule that somebody wrote, or the default, claims containment."""
+    return any(rule.verb in _CONTAINMENT and rule.kind != "implied" for rule in facts.rules)
 
 
 _SHOWN = {

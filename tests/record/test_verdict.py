@@ -249,6 +249,16 @@ def test_a_control_without_a_rule_that_can_be_judged_is_unasserted(
     assert judgement.exit.code == ExitCode.CAPABILITY
 
 
+def test_an_implied_refusal_is_judged_only_where_the_control_claims_containment() -> None:
+    implied = rule("deny", kind="implied", id="c.implied.foreign-abi")
+    watched = control(rule("expect no"), implied, tiers={"connect": OBSERVED})
+    assert watched.control.verdict is PASS
+    assert watched.rules[1].verdict is None
+    assert control(rule("never"), implied).rules[1].verdict is PASS
+    weak = control(rule("never"), implied, tiers={"connect": OBSERVED})
+    assert [ruling.verdict for ruling in weak.rules] == [CAPABILITY, CAPABILITY]
+
+
 def test_a_default_rule_asserts_and_an_implied_one_does_not() -> None:
     assert can_be_judged("deny", "default")
     assert not can_be_judged("deny", "implied")
