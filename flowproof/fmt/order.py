@@ -23,8 +23,8 @@ _LEAD = re.compile(r"[ ]*(?:\?[ ]+)?")
 def reordered(source: Source, mapping: Mapping, order: Listed[str]) -> str:
     """Return the text with the entries of *mapping* in *order*.
 
-    Comments right above a key go with it, but for those above the first key, which head the file; blank
-    lines stay where they are, between the entries.
+    Comments right above a key go with it, but for those that the file begins with; blank lines stay
+    where they are, between the entries.
     """
     text = source.text
     entries = mapping.entries
@@ -42,7 +42,8 @@ def reordered(source: Source, mapping: Mapping, order: Listed[str]) -> str:
     if ends[-1] == len(text) and text[-1:] not in "\r\n" and _open_block(entries[-1][1]):
         return text  # the line break that a move adds would become part of the value
     column = entries[0][0].span.start - heads[0]
-    bodies, blanks, begin = [], [], heads[0]
+    first = begin = _first(text, heads[0], column)
+    bodies, blanks = [], []
     for index in range(len(entries)):
         if index + 1 < len(entries):
             stop, following = _split(text, ends[index], heads[index + 1], column)
@@ -53,10 +54,8 @@ def reordered(source: Source, mapping: Mapping, order: Listed[str]) -> str:
         begin = following
     line_break = _line_break(text)
     ended = [body if body[-1:] in "\r\n" else body + line_break for body in bodies]
-    moved = "".join(
-        ended[index] + blank for index, blank in zip(wanted, blanks, strict=True)
-    )
-    return text[: heads[0]] + moved + text[begin:]
+    moved = "".join(ended[index] + blank for index, blank in zip(wanted, blanks, strict=True))
+    return text[:first] + moved + text[begin:]
 
 
 def _end(node: Node) -> int:
@@ -106,6 +105,15 @@ def _lines(text: str, start: int, end: int) -> list[tuple[int, int, str]]:
 
 def _indent(text: str, at: int) -> int:
     return len(text[at:]) - len(text[at:].lstrip(" ")) if at < len(text) else 0
+
+
+def _first(text: str, head: int, column: int) -> int:
+    """Return where the first entry begins: with its comments, if something else stands above them."""
+    lines = _lines(text, 0, head)
+    begin = head
+    while lines and lines[-1][2].startswith("#") and _indent(text, lines[-1][0]) <= column:
+        begin = lines.pop()[0]
+    return begin if lines else head
 
 
 def _split(text: str, end: int, head: int, column: int) -> tuple[int, int]:

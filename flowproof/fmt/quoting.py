@@ -60,7 +60,13 @@ def _escaped(char: str) -> str:
     code = ord(char)
     if char.isprintable():
         return char
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return (
+        f"\\x{code:02x}"
+        if code < 0x100
+        else f"\\u{code:04x}"
+        if code < 0x10000
+        else f"\\U{code:08x}"
+    )
 
 
 def _foldable(value: str) -> bool:

@@ -58,7 +58,9 @@ def _edit(
         line_break=line_break,
     )
     # the comment in the header of a block scalar stays on the first line of what replaces it
-    comment = re.match(r"[|>][-+0-9]*([ \t]+#[^\r\n]*)", old) if scalar.style in {"|", ">"} else None
+    comment = (
+        re.match(r"[|>][-+0-9]*([ \t]+#[^\r\n]*)", old) if scalar.style in {"|", ">"} else None
+    )
     if comment:
         first, line, rest = new.partition(line_break)
         new = first + comment.group(1).rstrip() + line + rest

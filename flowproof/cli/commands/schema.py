@@ -34,7 +34,8 @@ def run(arguments: Arguments, console: Console) -> int:
         near = near_miss(name, SCHEMAS)
         listed = ", ".join(f"`{each}`" for each in SCHEMAS)
         raise UsageError(
-            f"no schema is named `{name}`", f"did you mean `{near}`?" if near else f"one of {listed}"
+            f"no schema is named `{name}`",
+            f"did you mean `{near}`?" if near else f"one of {listed}",
         )
     parts = ("schema", SCHEMAS[name])
     console.out(data_path(*parts) if arguments.given("--path") else data(*parts))
