@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 import pytest
-
 from pages import ROOT, outcome, parts
 
 PAGES = {path.stem: path for path in sorted((ROOT / "docs" / "codes").glob("FP*.md"))}
@@ -18,9 +17,9 @@ def used() -> dict[str, str]:
     found = {}
     for path in sorted((ROOT / "flowproof").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                if re.fullmatch(r"FP[0-9]{3}", node.value):
-                    found[node.value] = str(path.relative_to(ROOT))
+            value = node.value if isinstance(node, ast.Constant) else None
+            if isinstance(value, str) and re.fullmatch(r"FP[0-9]{3}", value):
+                found[value] = str(path.relative_to(ROOT))
     return found
 
 
