@@ -36,6 +36,19 @@ class Resolved(Value):
     pack: Pack | None
     packs: tuple[Pack, ...]
 
+    @property
+    def file(self) -> str:
+        """The name that messages give the document."""
+        return self.place.file
+
+    @property
+    def place(self) -> Span:
+        """Where the document names its control: its id or name, else the beginning of the file."""
+        if self.flow is not None:
+            return self.flow.control.id.span if self.flow.control else self.flow.source.span(0)
+        assert self.pack is not None
+        return self.pack.name.span if self.pack.name else self.pack.source.span(0)
+
 
 def resolve_suite(suite: Suite, report: Report) -> tuple[Resolved, ...]:
     """Return the policy of every flow, or of every pack where a suite has no flow.

@@ -42,8 +42,7 @@ class Sets:
         self._members: dict[str, list[tree.Destination] | None] = {}
         self._spans: dict[str, Span] = {}
         for key, texts in entries:
-            # a set that was read without members was refused then, and its error says so
-            members: list[tree.Destination] | None = [] if texts else None
+            members: list[tree.Destination] | None = []
             for text in texts:
                 before = len(report.errors)
                 parsed = parse_destinations(text, report)

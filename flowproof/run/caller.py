@@ -1,0 +1,238 @@
+"""The thread whose call is being judged: its memory, its descriptors, and who it is."""
+
+from __future__ import annotations
+
+import os
+from errno import EBADF, EFAULT, EIO, ENOENT, ENOTSOCK, EPERM, ESRCH, errorcode
+from time import monotonic
+
+from flowproof.record.codes import Code
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flowproof.run.calls.target import Target
+    from flowproof.run.decide import Decisions
+    from flowproof.run.journal import Journal
+    from flowproof.run.kernel import Kernel
+    from flowproof.run.tree import Tree
+
+__all__ = ["AnswerError", "Caller", "FaultError", "Operation", "StaleError", "Work"]
+
+_PIDFDS = 128
+"""Most pidfds that a reader keeps; a run with more threads than that opens them anew."""
+_PROGRAMS = 1024
+_PROGRAM_AGE = 1.0
+"""Seconds for which a program's name is believed: exec changes it, and no notification says so."""
+
+
+class StaleError(Exception):
+    """The caller is gone: there is nobody to answer, and nothing to record."""
+
+
+class AnswerError(Exception):
+    """The call has no effect, bare as here: the program gets this errno and nothing is recorded."""
+
+    def __init__(self, errno: int) -> None:
+        super().__init__(errno)
+        self.errno = errno
+
+
+class FaultError(Exception):
+    """The mechanism could not tell or do: recorded as a fault, and the program gets *errno*."""
+
+    def __init__(self, code: Code, detail: str, errno: int = EPERM) -> None:
+        super().__init__(code, detail)
+        self.code = code
+        self.detail = detail
+        self.errno = errno
+
+
+class Operation:
+    """A call being performed, as the watchdog sees it.
+
+    *withdrawn* is set by the watchdog when the call must end: ``signal`` (the program has a handler to
+    run), ``restart`` (the same, and the kernel will restart or interrupt it rightly) or ``dead``.
+    """
+
+    __slots__ = ("call", "descriptor", "id", "looked", "started", "thread", "tid", "withdrawn")
+
+    def __init__(self) -> None:
+        self.id = 0
+        self.tid = 0
+        self.call = ""
+        self.thread = 0
+        self.descriptor = -1
+        self.started = 0.0
+        self.looked = 0.0
+        self.withdrawn: str | None = None
+
+
+class Work:
+    """The rest of a call that may sleep: *perform* gives its result, *descriptors* are closed after."""
+
+    __slots__ = ("cost", "descriptors", "perform")
+
+    def __init__(
+        self, perform: Callable[[Operation], int], descriptors: tuple[int, ...], cost: int = 0
+    ) -> None:
+        self.perform = perform
+        self.descriptors = descriptors
+        self.cost = cost
+
+
+class Caller:
+    """One reader's view of the calling thread; `begin` makes it that of the next notification."""
+
+    def __init__(
+        self, kernel: Kernel, listener: int, decisions: Decisions, journal: Journal, tree: Tree
+    ) -> None:
+        self.kernel = kernel
+        self.listener = listener
+        self.decisions = decisions
+        self.journal = journal
+        self.tree = tree
+        self.operation = Operation()
+        self.targets: dict[tuple[bytes, int], Target] = {}
+        self.tid = 0
+        self.pointer = 0
+        self.crowded = False
+        self.notification = bytearray(80)
+        self._pidfds: dict[int, int] = {}
+        self._programs: dict[tuple[int, int], tuple[float, tuple[int, str]]] = {}
+
+    def close(self) -> None:
+        """Close what the reader kept open."""
+        for pidfd in self._pidfds.values():
+            self.kernel.close(pidfd)
+        self._pidfds.clear()
+
+    # --- is it still there ---
+
+    def check(self) -> None:
+        """Raise `StaleError` if the caller is gone: what was read may be another's then."""
+        try:
+            self.kernel.id_valid(self.listener, self.notification)
+        except OSError as error:
+            if error.errno == ENOENT:
+                raise StaleError from error
+            raise FaultError(Code.LISTENER_RECEIVE, _detail("ID_VALID", error)) from error
+
+    def fault(self, code: Code, step: str, error: OSError, errno: int = EPERM) -> FaultError:
+        """Return the fault that a failed step is, once it is known that the caller is still there."""
+        self.check()
+        return FaultError(code, _detail(step, error), errno)
+
+    def note_fault(self, fault: FaultError, call: str) -> None:
+        """Record a fault that does not end the call."""
+        self.journal.fault(self.who()[0], fault.code, call, fault.detail)
+
+    # --- memory ---
+
+    def read(self, address: int, length: int) -> bytes:
+        """Return exactly *length* bytes of what decides the call; unreadable is a fault, EFAULT bare."""
+        try:
+            data = self.kernel.read_memory(self.tid, address, length)
+        except OSError as error:
+            answer = EFAULT if error.errno in (EFAULT, EIO) else EPERM
+            raise self.fault(Code.CHILD_MEMORY, "process_vm_readv", error, answer) from error
+        if len(data) != length:
+            self.check()
+            detail = f"process_vm_readv: {len(data)} of {length} bytes are mapped"
+            raise FaultError(Code.CHILD_MEMORY, detail, EFAULT)
+        return data
+
+    def payload(self, vectors: list[tuple[int, int]]) -> bytes:
+        """Return the bytes of a message; where they are unmapped the program gets EFAULT, as bare."""
+        vectors = [vector for vector in vectors if vector[1]]
+        if not vectors:
+            return b""
+        try:
+            data = self.kernel.gather_memory(self.tid, vectors)
+        except OSError as error:
+            if error.errno in (EFAULT, EIO):
+                raise AnswerError(EFAULT) from error
+            raise self.fault(Code.CHILD_MEMORY, "process_vm_readv", error) from error
+        if len(data) != sum(length for _address, length in vectors):
+            raise AnswerError(EFAULT)
+        return data
+
+    # --- descriptors ---
+
+    def fetch(self, descriptor: int) -> int:
+        """Return a duplicate of the caller's descriptor; the caller was alive after it was taken."""
+        number = descriptor & 0xFFFFFFFF
+        if number > 0x7FFFFFFF:
+            raise AnswerError(EBADF)
+        duplicate = self._duplicate(number)
+        try:
+            self.check()
+        except (StaleError, FaultError):
+            self.kernel.close(duplicate)
+            raise
+        return duplicate
+
+    def _duplicate(self, number: int) -> int:
+        pidfd = self._pidfds.get(self.tid)
+        cached = pidfd is not None
+        try:
+            if pidfd is None:
+                pidfd = self._open_pidfd()
+            return self.kernel.pidfd_getfd(pidfd, number)
+        except OSError as error:
+            if error.errno == EBADF:
+                raise AnswerError(EBADF) from error
+            if error.errno == ESRCH and cached:  # the thread that had this number is gone
+                self.kernel.close(self._pidfds.pop(self.tid))
+                return self._duplicate(number)
+            raise self.fault(Code.CHILD_DESCRIPTOR, "pidfd_getfd", error) from error
+
+    def _open_pidfd(self) -> int:
+        if len(self._pidfds) >= _PIDFDS:
+            self.close()
+        try:
+            pidfd = self.kernel.pidfd_open(self.tid)
+        except OSError as error:
+            raise self.fault(Code.CHILD_DESCRIPTOR, "pidfd_open", error) from error
+        self._pidfds[self.tid] = pidfd
+        return pidfd
+
+    def option(self, duplicate: int, option: int) -> int:
+        """Return a SOL_SOCKET option of the fetched socket."""
+        try:
+            return self.kernel.getsockopt(duplicate, 1, option)
+        except OSError as error:
+            if error.errno == ENOTSOCK:
+                raise AnswerError(ENOTSOCK) from error
+            raise FaultError(Code.PERFORM, _detail("getsockopt", error)) from error
+
+    # --- who it is ---
+
+    def who(self) -> tuple[int, str]:
+        """Return the caller's process and program. Told anew for each call site, and after a second."""
+        key = (self.tid, self.pointer)
+        known = self._programs.get(key)
+        now = monotonic()
+        if known is not None and now - known[0] < _PROGRAM_AGE:
+            return known[1]
+        try:
+            process = self.kernel.status(self.tid).tgid
+        except (OSError, ValueError, KeyError):
+            process = self.tid
+        try:
+            program = self.kernel.executable(self.tid)
+        except (
+            OSError
+        ):  # unreadable for a program that is not dumpable; the event stands without it
+            program = "?"
+        if len(self._programs) >= _PROGRAMS:
+            self._programs.clear()
+        found = (process, os.fsencode(program).decode("utf-8", "backslashreplace"))
+        self._programs[key] = (now, found)
+        return found
+
+
+def _detail(step: str, error: OSError) -> str:
+    """Return the short text of a fault: the step and the name of its errno."""
+    return f"{step}: {errorcode.get(error.errno or 0, error.errno)}"

@@ -1,0 +1,65 @@
+"""connect(2): judged on a copy of the address, performed with that copy on a duplicate of the socket."""
+
+from __future__ import annotations
+
+from errno import EINTR, EISCONN
+
+from flowproof.run.caller import Work
+from flowproof.run.calls.destination import attempted, judge, read_address
+from flowproof.run.calls.unix import acting_as
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from flowproof.run.caller import Caller, Operation
+    from flowproof.run.calls.target import Target
+    from flowproof.run.kernel import Kernel
+
+__all__ = ["handle"]
+
+
+def handle(caller: Caller, arguments: tuple[int, ...]) -> int | Work:
+    """Return connect's result for the caller, or the work that gives it."""
+    raw = read_address(caller, arguments[1], arguments[2])
+    duplicate = caller.fetch(arguments[0])
+    held: tuple[int, ...] = (duplicate,)
+    try:
+        target = judge(caller, raw, duplicate, sending=False)
+        if target.held:
+            held += target.held
+        attempted(caller, target, "connect")
+        if target.refusal:
+            return -target.refusal
+        kernel = caller.kernel
+        if (target.quick and not caller.crowded) or kernel.nonblocking(duplicate):
+            caller.operation.descriptor = duplicate
+            return perform(kernel, caller.operation, duplicate, target)
+        work = Work(lambda operation: perform(kernel, operation, duplicate, target), held)
+        held = ()
+        return work
+    finally:
+        for descriptor in held:
+            caller.kernel.close(descriptor)
+
+
+def perform(kernel: Kernel, operation: Operation, duplicate: int, target: Target) -> int:
+    """Return the result of connecting; a signal to this thread ends it only if it was withdrawn."""
+    again = False
+    while True:
+        try:
+            if target.identity is None:
+                kernel.connect(duplicate, target.act)
+            else:
+                acting_as(kernel, target.identity, lambda: _connect(kernel, duplicate, target.act))
+        except OSError as error:
+            if error.errno == EINTR and operation.withdrawn is None:
+                again = True
+                continue
+            if again and error.errno == EISCONN:  # it went through while we were interrupted
+                return 0
+            return -(error.errno or EINTR)
+        return 0
+
+
+def _connect(kernel: Kernel, duplicate: int, address: bytes) -> int:
+    kernel.connect(duplicate, address)
+    return 0

@@ -1,0 +1,100 @@
+"""The listener of a run's filter: notifications in, answers out, both counted in the shared page."""
+
+from __future__ import annotations
+
+import os
+import select
+from errno import EINTR, ENOENT, errorcode
+from struct import Struct
+from threading import Lock
+
+from flowproof.record.codes import Code
+from flowproof.record.wire import COUNTERS
+from flowproof.run.caller import FaultError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from flowproof.run.kernel import Kernel
+
+__all__ = ["NOTIFICATION", "Listener"]
+
+NOTIFICATION = Struct("=QIIiIQ6Q")
+"""struct seccomp_notif: id, pid, flags, nr, arch, instruction pointer, the six arguments."""
+_RESPONSE = Struct("=QqiI")  # struct seccomp_notif_resp: id, val, error, flags
+_POLL = 200
+"""Milliseconds between looks at a listener whose kernel does not end a receive by itself."""
+
+
+class Listener:
+    """The listener *descriptor*, which this takes over. Safe to share between threads.
+
+    *counters* is the page that the recorder shares: received and answered are written after each step.
+    """
+
+    def __init__(self, kernel: Kernel, descriptor: int, counters: Any) -> None:  # noqa: ANN401  a buffer
+        self.descriptor = descriptor
+        self.received = 0
+        self.answered = 0
+        self.stopping = False
+        self._kernel = kernel
+        self._counters = counters
+        self._lock = Lock()
+        self._poll_first = not kernel.receive_ends()
+        self._closed = False
+
+    def receive(self, buffer: bytearray) -> bool:
+        """Wait for a notification; False if there is none: interrupted, or its caller died meanwhile.
+
+        *buffer* is all zero before. Raises `FaultError` where the kernel does not give it out.
+        """
+        try:
+            if self._poll_first and not self._kernel.poll(self.descriptor, _POLL) & select.POLLIN:
+                return False
+            self._kernel.receive(self.descriptor, buffer)
+        except OSError as error:
+            if error.errno in (EINTR, ENOENT) or self.stopping:
+                return False
+            name = errorcode.get(error.errno or 0, error.errno)
+            raise FaultError(Code.LISTENER_RECEIVE, f"NOTIF_RECV: {name}") from error
+        with self._lock:
+            self.received += 1
+            COUNTERS.pack_into(self._counters, 0, self.received, self.answered)
+        return True
+
+    def over(self) -> bool:
+        """Tell whether nobody is left under the filter."""
+        return self._closed or bool(self._kernel.poll(self.descriptor, 0) & select.POLLHUP)
+
+    def answer(self, identity: int, result: int | None, response: bytearray) -> None:
+        """Answer a notification with a result or a negative errno; None counts one whose caller is gone."""
+        if result is not None:
+            value, error = (result, 0) if result >= 0 else (0, result)
+            _RESPONSE.pack_into(response, 0, identity, value, error, 0)
+            try:
+                self._kernel.send(self.descriptor, response)
+            except OSError as failure:
+                if failure.errno != ENOENT and not self._closed:  # ENOENT: the caller is gone
+                    name = errorcode.get(failure.errno or 0, failure.errno)
+                    raise FaultError(Code.LISTENER_SEND, f"NOTIF_SEND: {name}") from failure
+        with self._lock:
+            self.answered += 1
+            COUNTERS.pack_into(self._counters, 0, self.received, self.answered)
+
+    def close(self) -> None:
+        """Let go of the listener: what is trapped from then on gets ENOSYS.
+
+        The number stays taken, by /dev/null, so that a late answer cannot reach another file.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        os.dup2(null, self.descriptor, inheritable=False)
+        os.close(null)
+
+    def release(self) -> None:
+        """Give the number back, once no thread is left that could answer."""
+        self.close()
+        os.close(self.descriptor)

@@ -1,0 +1,195 @@
+"""A reader: receives one notification after the other and sees to it itself, unless it may sleep."""
+
+from __future__ import annotations
+
+import threading
+from errno import EINTR, EPERM
+from errno import errorcode as _names
+from time import monotonic
+
+from flowproof.record.codes import Code
+from flowproof.run import numbers as n
+from flowproof.run.caller import AnswerError, Caller, FaultError, Operation, StaleError, Work
+from flowproof.run.calls import CALLS
+from flowproof.run.calls.fixed import record_foreign, record_socket
+from flowproof.run.listener import NOTIFICATION
+from flowproof.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from flowproof.artifact.model import Decision, Program
+    from flowproof.run.calls import Handler
+    from flowproof.run.decide import Decisions
+    from flowproof.run.kernel import Kernel
+    from flowproof.run.listener import Listener
+
+__all__ = ["Dispatch", "Reader", "dispatch", "settled"]
+
+_ZERO = bytes(NOTIFICATION.size)
+_ERRNO = {name: number for number, name in _names.items()}
+
+
+class Dispatch(Value):
+    """What becomes of a notification by its architecture and number, as the artifact's program has it.
+
+    *fixed*: number → (event, errno, decision). *foreign*: (errno, decision), or None if no reply is fixed.
+    """
+
+    arch: int
+    x32: bool
+    calls: Mapping[int, tuple[str, Handler]]
+    fixed: Mapping[int, tuple[str, int, Decision]]
+    foreign: tuple[int, Decision] | None
+
+
+def dispatch(program: Program, decisions: Decisions) -> Dispatch:
+    """Return the dispatch of a program; an unknown call or errno name is a `KeyError`."""
+    foreign = None
+    fixed = {}
+    for reply in program.fixed:
+        errno, decision = _ERRNO[reply.errno], decisions.special(reply.special)
+        if reply.number is None:
+            foreign = (errno, decision)
+        else:
+            fixed[reply.number] = (reply.event, errno, decision)
+    return Dispatch(
+        arch=n.AUDIT_ARCH[program.arch],
+        x32=program.arch == "x86_64",
+        calls={row.number: (row.call, CALLS[row.call]) for row in program.trapped},
+        fixed=fixed,
+        foreign=foreign,
+    )
+
+
+def settled(kernel: Kernel, operation: Operation, result: int) -> int:
+    """Return the errno for a call that was interrupted: restarted where the kernel is sure to do so.
+
+    ERESTARTSYS becomes EINTR or a restart when the kernel delivers the signal. Without one pending it
+    would reach the program as errno 512; and with a send timeout the kernel itself says EINTR.
+    """
+    if result != -EINTR or operation.withdrawn != "restart":
+        return result
+    if operation.descriptor >= 0 and not kernel.send_timeout(operation.descriptor):
+        return -n.ERESTARTSYS
+    return result
+
+
+class Reader:
+    """One thread's loop over the listener. Once *retired* it ends after the call that it is in.
+
+    *hand_off* takes a call that may sleep and says whether it did; *failed* is told what no loop survives.
+    """
+
+    def __init__(
+        self,
+        listener: Listener,
+        caller: Caller,
+        table: Dispatch,
+        hand_off: Callable[[Operation, Work], bool],
+        ended: Callable[[Reader], None],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        self.retired = False
+        self.operation = caller.operation
+        self._listener = listener
+        self._caller = caller
+        self._table = table
+        self._hand_off = hand_off
+        self._ended = ended
+        self._failed = failed
+
+    @property
+    def crowded(self) -> bool:
+        """Whether calls that could sleep are left to the pool, whatever the odds."""
+        return self._caller.crowded
+
+    @crowded.setter
+    def crowded(self, crowded: bool) -> None:
+        self._caller.crowded = crowded
+
+    def run(self) -> None:
+        """Read until retired or until nobody is left under the filter."""
+        self.operation.thread = threading.get_native_id()
+        try:
+            self._loop()
+        except BaseException as error:  # noqa: BLE001  told and fatal: the listener is closed then
+            self._failed(error)
+        finally:
+            self._caller.close()
+            self._ended(self)
+
+    def _loop(self) -> None:
+        listener, caller, operation = self._listener, self._caller, self.operation
+        buffer, response = caller.notification, bytearray(24)
+        receive, unpack, answer = listener.receive, NOTIFICATION.unpack_from, listener.answer
+        calls, arch = self._table.calls, self._table.arch
+        while not self.retired:
+            buffer[:] = _ZERO
+            if not receive(buffer):
+                if listener.stopping or listener.over():
+                    return
+                continue
+            operation.withdrawn = None
+            operation.descriptor = -1
+            operation.started = monotonic()
+            fields = unpack(buffer)
+            identity = operation.id = fields[0]
+            caller.tid = operation.tid = fields[1]
+            caller.pointer = fields[5]
+            found = calls.get(fields[3]) if fields[4] == arch else None
+            result: int | None
+            try:
+                if found is None:
+                    operation.call = "fixed"
+                    result = self._fixed(fields)
+                else:
+                    operation.call = found[0]
+                    outcome = found[1](caller, fields[6:])
+                    if isinstance(outcome, Work):
+                        self._later(outcome)
+                        operation.started = 0.0
+                        continue
+                    result = outcome
+                    if result == -EINTR:
+                        result = settled(caller.kernel, operation, result)
+            except AnswerError as error:
+                result = -error.errno
+            except StaleError:
+                result = None
+            except FaultError as error:
+                caller.note_fault(error, operation.call)
+                result = -error.errno
+            except OSError as error:
+                name = _names.get(error.errno or 0, error.errno)
+                caller.note_fault(FaultError(Code.PERFORM, str(name)), operation.call)
+                result = -EPERM
+            answer(identity, result, response)
+            operation.started = 0.0
+
+    def _later(self, work: Work) -> None:
+        """Hand a call to the pool, with an operation of its own."""
+        own = self.operation
+        operation = Operation()
+        operation.id, operation.tid, operation.call = own.id, own.tid, own.call
+        operation.descriptor = work.descriptors[0]
+        if self._hand_off(operation, work):
+            return
+        for descriptor in work.descriptors:
+            self._caller.kernel.close(descriptor)
+        raise FaultError(Code.WORKERS, "too many calls that sleep")
+
+    def _fixed(self, fields: tuple[int, ...]) -> int:
+        """Answer what no code decides: a foreign ABI, or a socket of a refused family."""
+        table, number, native = self._table, fields[3], fields[4] == self._table.arch
+        if not native or (table.x32 and number & n.X32_SYSCALL_BIT):
+            if table.foreign is not None:
+                errno, decision = table.foreign
+                record_foreign(self._caller, decision, number, native=native)
+                return -errno
+        elif number in table.fixed:
+            event, errno, decision = table.fixed[number]
+            record_socket(self._caller, event, decision, fields[6:])
+            return -errno
+        raise FaultError(Code.UNSUPPORTED_CALL, f"call {number} of {fields[4]:#x} has no handler")
