@@ -15,6 +15,7 @@ from flowproof.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from flowproof.addresses import Interval
     from flowproof.ir.events import Event, NetworkEvent
     from flowproof.ir.model import Policy, Rule
 
@@ -118,10 +119,9 @@ def _named(rule: Rule, event: NetworkEvent) -> bool:
         case Family() | Foreign():
             return rule.targets.bare_anything and rule.verb != "allow"
         case Listen():
-            wanted = _listened(event)
             if rule.verb == "allow":
-                return rule.named.covers(wanted)
-            return rule.named.touches(wanted)
+                return rule.named.covers(_listened(event))
+            return rule.named.touches(_listened(event, LOOPBACK))
 
 
 def _otherwise(policy: Policy, rule: Rule, event: NetworkEvent) -> bool:
@@ -159,15 +159,18 @@ def _excepts_name(rule: Rule, event: ConnectName) -> bool:
     ) or any(scope.holds(event.protocol, event.port) for scope in rule.exceptions.anything)
 
 
-def _listened(event: Listen) -> Region:
+def _listened(event: Listen, more: tuple[Interval, ...] = ()) -> Region:
     """Return what would be listened on: one address, or every one off loopback of the family (``::``:
-    of both families).
+    of both families), and of *more*.
+
+    Who asks whether something is touched asks about loopback too: a listen on every address is one there.
     """
     port = ((event.port, event.port),)
     if event.address:
         return Region.of(((event.family, event.address, event.address),), ("tcp",), port)
     families = (4,) if event.family == 4 else (4, 6)
-    return Region.of((part for part in OFF_LOOPBACK if part[0] in families), ("tcp",), port)
+    every = (part for part in (*OFF_LOOPBACK, *more) if part[0] in families)
+    return Region.of(every, ("tcp",), port)
 
 
 def _implied(policy: Policy, rules: list[Rule], event: NetworkEvent) -> str | None:
