@@ -42,7 +42,8 @@ class Sets:
         self._members: dict[str, list[tree.Destination] | None] = {}
         self._spans: dict[str, Span] = {}
         for key, texts in entries:
-            members: list[tree.Destination] | None = []
+            # a set that was read without members was refused then, and its error says so
+            members: list[tree.Destination] | None = [] if texts else None
             for text in texts:
                 before = len(report.errors)
                 parsed = parse_destinations(text, report)

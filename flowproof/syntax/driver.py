@@ -41,13 +41,16 @@ class Tables(Value):
     ends: dict[str, int]
 
 
-class Token(Value):
+class Token:
     """A word of the sentence: its terminal, its text, and where it stands (end exclusive)."""
 
-    type: str
-    text: str
-    start: int
-    end: int
+    __slots__ = ("end", "start", "text", "type")
+
+    def __init__(self, kind: str, text: str, start: int, end: int) -> None:
+        self.type = kind
+        self.text = text
+        self.start = start
+        self.end = end
 
     def retyped(self, kind: str) -> Token:
         """Return this token as one of another terminal: what the author meant by it."""

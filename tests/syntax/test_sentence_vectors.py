@@ -1,4 +1,4 @@
-"""Input that must be refused, with the place and the words of each error; and input that must not be."""
+"""What reading and parsing alone refuse: each error with its place and words; what waits is named."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from flowproof.diagnostics import Diagnostic, Report
-from flowproof.ir.resolve import resolve_suite
 from flowproof.source.suite import load
 from flowproof.syntax.parse import parse_destination, parse_destinations, parse_sentence
 
@@ -52,10 +51,10 @@ def read_and_parse(path: str) -> Report:
     if suite is None:
         return report
     documents: list[Any] = [flow.flow.control for flow in suite.flows if flow.flow.control]
-    for loaded in (*suite.flows, *suite.packs):
-        documents += loaded.packs
-    documents += [pack.pack for pack in suite.packs]
+    for loaded in suite.packs:
+        documents += (loaded.pack, *loaded.packs)
     for flow in suite.flows:
+        documents += flow.packs
         for entry in (flow.flow.agent and flow.flow.agent.allow_egress) or ():
             parse_destination(entry, report)
     for document in documents:
@@ -64,14 +63,6 @@ def read_and_parse(path: str) -> Report:
                 parse_destinations(member, report)
         for _id, sentence in document.rules:
             parse_sentence(sentence, report)
-    return report
-
-
-def resolve(path: str) -> Report:
-    report = Report()
-    suite = load(path, report)
-    if suite is not None:
-        resolve_suite(suite, report)
     return report
 
 
@@ -116,20 +107,9 @@ def test_reading_and_parsing_find_each_error_and_no_other(vector: dict[str, Any]
     check(vector, read_and_parse(vector["path"]))
 
 
-@pytest.mark.parametrize(
-    "vector",
-    [v for v in ERRORS if v["id"] not in WAIT_FOR_A_BACKEND],
-    ids=lambda v: str(v["id"]),
-    indirect=True,
-)
-def test_asking_for_the_meaning_adds_what_waited_for_it(vector: dict[str, Any]) -> None:
-    check(vector, resolve(vector["path"]))
-
-
 @pytest.mark.parametrize("vector", ACCEPTED, ids=lambda v: str(v["id"]), indirect=True)
 def test_what_is_right_is_neither_refused_nor_warned_about(vector: dict[str, Any]) -> None:
     assert list(read_and_parse(vector["path"])) == []
-    assert resolve(vector["path"]).errors == ()
 
 
 @pytest.mark.parametrize(
