@@ -6,7 +6,7 @@ is judged against it, so nothing of it is shared with a backend.
 
 from __future__ import annotations
 
-from flowproof.addresses import LOOPBACK
+from flowproof.addresses import LAST, LOOPBACK
 from flowproof.ir.events import Connect, ConnectName, Family, FileAttempt, Foreign, Listen, Unix
 from flowproof.ir.files import file_asserting, handle_file
 from flowproof.ir.model import OFF_LOOPBACK
@@ -118,10 +118,9 @@ def _named(rule: Rule, event: NetworkEvent) -> bool:
         case Family() | Foreign():
             return rule.targets.bare_anything and rule.verb != "allow"
         case Listen():
-            wanted = _listened(event)
             if rule.verb == "allow":
-                return rule.named.covers(wanted)
-            return rule.named.touches(wanted)
+                return rule.named.covers(_listened(event))
+            return rule.named.touches(_touched(event))
 
 
 def _otherwise(policy: Policy, rule: Rule, event: NetworkEvent) -> bool:
@@ -168,6 +167,17 @@ def _listened(event: Listen) -> Region:
         return Region.of(((event.family, event.address, event.address),), ("tcp",), port)
     families = (4,) if event.family == 4 else (4, 6)
     return Region.of((part for part in OFF_LOOPBACK if part[0] in families), ("tcp",), port)
+
+
+def _touched(event: Listen) -> Region:
+    """Return all that a listen takes up: for ``0.0.0.0`` and ``::`` that is loopback as well, so that a
+    refusal of a loopback listen holds for them.
+    """
+    if event.address:
+        return _listened(event)
+    port = ((event.port, event.port),)
+    families = (4,) if event.family == 4 else (4, 6)
+    return Region.of(((family, 0, LAST[family]) for family in families), ("tcp",), port)
 
 
 def _implied(policy: Policy, rules: list[Rule], event: NetworkEvent) -> str | None:
