@@ -139,10 +139,14 @@ def test_names_stay_symbols_with_their_ports() -> None:
     ]
 
 
-def _rule(rule_id: str, verb: str, region: Region, **parts: tuple[Scope, ...]) -> Rule:
-    kind = "default" if parts else "authored"
-    found = Destinations(region=region, **parts)
-    return Rule(rule_id, verb, "connect", found, Destinations(), kind, "")
+def _rule(rule_id: str, verb: str, region: Region) -> Rule:
+    found = Destinations(region=region)
+    return Rule(rule_id, verb, "connect", found, Destinations(), "authored", "")
+
+
+def _default() -> Rule:
+    found = Destinations(otherwise=(Scope(()),))
+    return Rule("z.default.connect", "deny", "connect", found, Destinations(), "default", "")
 
 
 def _points(count: int) -> list[tuple[int, int, int]]:
@@ -151,13 +155,11 @@ def _points(count: int) -> list[tuple[int, int, int]]:
 
 def _many_rules(count: int) -> Policy:
     rules = [_rule(f"r{at:05}", "allow", Region.of((p,))) for at, p in enumerate(_points(count))]
-    default = _rule("z.default.connect", "deny", Region(), otherwise=(Scope(()),))
-    return Policy("z", None, None, (*rules, default))
+    return Policy("z", None, None, (*rules, _default()))
 
 
 def _many_addresses(count: int) -> Policy:
-    default = _rule("z.default.connect", "deny", Region(), otherwise=(Scope(()),))
-    return Policy("z", None, None, (_rule("r", "allow", Region.of(_points(count))), default))
+    return Policy("z", None, None, (_rule("r", "allow", Region.of(_points(count))), _default()))
 
 
 def _nested(count: int) -> Policy:

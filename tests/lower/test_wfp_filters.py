@@ -24,6 +24,7 @@ from flowproof.lower.wfp.numbers import (
     MATCH_TYPES,
 )
 from flowproof.lower.wfp.validate import FilterSetError, problems, validate
+from flowproof.values import replace
 from flowproof.verify.wfp import TCP, UDP, Ambiguous, Attempt, classify
 
 RULES = {
@@ -48,15 +49,10 @@ def of(address: str) -> tuple[int, int]:
     return parsed
 
 
-def connect(address: str, port: int | None = 443, protocol: int = TCP, **more: Any) -> Attempt:
+def connect(address: str, port: int | None = 443, protocol: int = TCP) -> Attempt:
     family, value = of(address)
-    return Attempt(
-        f"ALE_AUTH_CONNECT_V{family}",
-        protocol,
-        remote=(family, value),
-        remote_port=port,
-        **more,
-    )
+    layer = f"ALE_AUTH_CONNECT_V{family}"
+    return Attempt(layer, protocol, remote=(family, value), remote_port=port)
 
 
 def accept(remote: str, port: int, protocol: int = TCP) -> Attempt:
@@ -119,7 +115,7 @@ def test_icmp_falls_to_the_block_even_for_an_allowed_address() -> None:
 
 
 def test_another_identity_is_not_touched() -> None:
-    assert classify(filter_set(RULES), connect("192.0.2.1", ours=False)).permitted
+    assert classify(filter_set(RULES), replace(connect("192.0.2.1"), ours=False)).permitted
 
 
 def test_loopback_is_told_by_address() -> None:

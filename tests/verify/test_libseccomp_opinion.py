@@ -72,7 +72,20 @@ def test_compiling_imports_no_libseccomp() -> None:
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
-SLOW = ["dataclasses", "typing", "pathlib", "logging", "inspect", "rich", "lark", "jinja2", "jsonschema", "uuid", "ipaddress", "random"]
+SLOW = [
+    "dataclasses",
+    "typing",
+    "pathlib",
+    "logging",
+    "inspect",
+    "rich",
+    "lark",
+    "jinja2",
+    "jsonschema",
+    "uuid",
+    "ipaddress",
+    "random",
+]
 
 
 @pytest.mark.parametrize("backend", ["seccomp", "wfp"])
