@@ -16,6 +16,7 @@ __all__ = [
     "indenting_tabs",
     "mend",
     "report_comment",
+    "report_depth",
     "report_escape",
     "report_tab",
 ]
@@ -64,7 +65,15 @@ def _quote_this(
     report.error("FP208", why, source.span(at, max(end, at)), f"quote this: {example}")
 
 
-def mend(error: Any, text: str, spare: str, source: Source, report: Report) -> str | None:  # noqa: ANN401  PyYAML's errors
+def mend(
+    error: Any,  # noqa: ANN401  PyYAML's errors
+    text: str,
+    spare: str,
+    source: Source,
+    report: Report,
+    *,
+    depth: int,
+) -> str | None:
     """Report what stopped the parser; return a text that it gets further with, or None.
 
     A mended character becomes *spare*: whoever reads the node sees that an error names it already.
@@ -73,6 +82,9 @@ def mend(error: Any, text: str, spare: str, source: Source, report: Report) -> s
     at = min(mark.index if mark else 0, len(text))
     context = error.context_mark.index if getattr(error, "context_mark", None) else at
     problem = str(getattr(error, "problem", ""))
+    if "nesting depth" in problem:
+        report_depth(at, depth, source, report)
+        return None
     begin, end = _line(text, at)
     tab = next((t for t in indenting_tabs(text[begin:end])), None)
     if tab is not None and begin + tab <= at:
@@ -152,6 +164,16 @@ def _escape(at: int, text: str, spare: str, source: Source, report: Report) -> s
         return None
     report_escape(place, source, report)
     return _spared(text, place, spare)
+
+
+def report_depth(at: int, depth: int, source: Source, report: Report) -> None:
+    """Report a node that nests deeper than *depth*."""
+    report.error(
+        "FP209",
+        f"nodes nest more than {depth} deep here",
+        source.span(at, at + 1),
+        "no document of a control is deeper than five",
+    )
 
 
 def report_escape(place: int, source: Source, report: Report) -> None:

@@ -8,6 +8,7 @@ run names every mistake.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 
 from flowproof.source import breakage
 from flowproof.source.decode import decode
@@ -29,7 +30,10 @@ __all__ = ["Mapping", "Scalar", "Sequence", "load"]
 DEPTH = 16
 """How deep nodes may nest; a control needs five."""
 
-_MENDS = 100  # a document that breaks more often is not worth reading on
+# How much text is parsed again for the sake of further errors: a document of 4 MiB is mended twice
+_MENDED = 8 * 1024 * 1024
+_MENDS = 100
+_TABS = 20  # of many lines that a tab indents, the first ones tell enough
 
 # Line breaks in YAML 1.1 and ordinary characters in 1.2; a BOM is one inside a document
 _BREAKS_OF_1_1 = "\x85\u2028\u2029\ufeff"
@@ -78,14 +82,16 @@ def load(
         return None
     text, spare = _substituted(source.text)
     events = _events
-    for _ in range(_MENDS):
+    for _ in range(min(_MENDS, 2 + _MENDED // (len(text) + 1))):
         try:
             root = _compose(events(text), text, spare, source, report)
+        except _Stopped:
+            return None
         except breakage.errors() as error:
             if "unexpected ':'" in str(error) and events is _events:
                 events = _pure_events  # libyaml knows no `{a:[b]}`, which YAML 1.2 does
                 continue
-            mended = breakage.mend(error, text, spare, source, report)
+            mended = breakage.mend(error, text, spare, source, report, depth=DEPTH)
             if mended is None:
                 return None
             text = mended
@@ -148,6 +154,10 @@ def _pure_events(text: str) -> Iterator[Any]:
         raise ScannerError(None, None, "found no character for an escape", mark) from error
 
 
+class _Stopped(Exception):  # noqa: N818  no error of ours: a diagnostic says what is wrong
+    """Nothing behind this place is read."""
+
+
 class _Frame:
     """A collection that is being read: in a mapping, keys and values by turns."""
 
@@ -176,14 +186,14 @@ def _compose(
             _directives(event, source, start, report)
             if documents > 1:
                 _second_document(source, start, report)
-                return root
+                raise _Stopped
             continue
         if kind in {"SequenceStartEvent", "MappingStartEvent"}:
             start = _properties(event, text, source, start, report)
             frames.append(_Frame(kind[0] == "M", bool(event.flow_style), start))
             if len(frames) > DEPTH:
-                _too_deep(source, start, report)
-                return root
+                breakage.report_depth(start, DEPTH, source, report)
+                raise _Stopped
             continue
         if kind == "ScalarEvent":
             node = _scalar(event, text, spare, source, report)
@@ -339,15 +349,6 @@ def _second_document(source: Source, start: int, report: Report) -> None:
     )
 
 
-def _too_deep(source: Source, start: int, report: Report) -> None:
-    report.error(
-        "FP209",
-        f"nodes nest more than {DEPTH} deep here",
-        source.span(start, start + 1),
-        "no document of a control is deeper than five",
-    )
-
-
 def _refuse_tabs(source: Source, root: Scalar | Sequence | Mapping | None, report: Report) -> None:
     """Refuse tabs that indent a line and that the parser let pass; inside quotes and blocks they may be."""
     if "\t" not in source.text or root is None:
@@ -364,6 +365,12 @@ def _refuse_tabs(source: Source, root: Scalar | Sequence | Mapping | None, repor
                 nodes += node.items
             case Mapping():
                 nodes += [part for entry in node.entries for part in entry]
+    inside.sort()
+    found = 0
     for at in breakage.indenting_tabs(source.text):
-        if not any(first < at < last for first, last in inside):
+        before = bisect_left(inside, (at,)) - 1
+        if before < 0 or inside[before][1] <= at:
             breakage.report_tab(at, source, report)
+            found += 1
+            if found == _TABS:
+                return

@@ -41,13 +41,16 @@ class Tables(Value):
     ends: dict[str, int]
 
 
-class Token(Value):
+class Token:
     """A word of the sentence: its terminal, its text, and where it stands (end exclusive)."""
 
-    type: str
-    text: str
-    start: int
-    end: int
+    __slots__ = ("end", "start", "text", "type")
+
+    def __init__(self, kind: str, text: str, start: int, end: int) -> None:
+        self.type = kind
+        self.text = text
+        self.start = start
+        self.end = end
 
     def retyped(self, kind: str) -> Token:
         """Return this token as one of another terminal: what the author meant by it."""
@@ -86,7 +89,12 @@ class Parser:
     def _reduce(self, rule: Rule) -> None:
         popped = self._values[-rule.length :]
         del self._values[-rule.length :], self.states[-rule.length :]
-        children = [child for at in rule.keep for child in popped[at][0]]
+        if rule.keep:  # each list has one owner: a list that grows item by item is never copied
+            children = popped[rule.keep[0]][0]
+            for at in rule.keep[1:]:
+                children.extend(popped[at][0])
+        else:
+            children = []
         first, last = popped[0][1], popped[-1][2]
         if rule.name is not None:
             children = [self._build(rule.name, first, last, children)]

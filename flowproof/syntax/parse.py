@@ -75,6 +75,8 @@ def parse_destinations(text: Text, report: Report) -> tuple[Destination, ...]:
     return tuple(good)
 
 
+_MENDS = 20  # a sentence with more misspelt words is another language
+
 _current: Tables | None = None
 
 
@@ -99,15 +101,15 @@ def _parse(start: str, text: Text, report: Report) -> Any:  # noqa: ANN401  the 
     table = tables()
     parser = Parser(table, start, Builder(text, report))
     words = list(tokens(table, text.value))
-    broken = False
+    broken = 0
     at = 0
     while at < len(words):
         if parser.feed(words[at]):
             at += 1
             continue
-        broken = True
+        broken += 1
         words = _mend(parser, words, at, text, report)
-        if not words:
+        if not words or broken > _MENDS:
             return None
     return None if broken else parser.result
 
@@ -124,7 +126,8 @@ def _mend(parser: Parser, words: list[Token], at: int, text: Text, report: Repor
     if token.type in {END, BAD}:
         return []
     rest = [word.type for word in words[at + 1 :]]
-    for kind in keywords.values():
+    # where the sentence could end, what follows is too much rather than a word too few
+    for kind in () if END in expected else keywords.values():
         if parser.accepts([kind, token.type, *rest]):
             return [*words[:at], token.retyped(kind), *words[at:]]
     # another action's word (`connect under /srv`) leaves what follows in doubt; `listen to` does not

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from flowproof.source.suite import load
 
 from flowproof.diagnostics import Report
 from flowproof.ir.evaluate import evaluate
 from flowproof.ir.events import parse_event
 from flowproof.ir.model import Policy
 from flowproof.ir.resolve import resolve_suite
+from flowproof.source.suite import load
 
 VECTORS: list[dict[str, Any]] = [
     vector

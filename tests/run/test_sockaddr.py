@@ -12,7 +12,9 @@ from flowproof.run.sockaddr import Inet, Malformed, Netlink, SocketAddress, Unix
 
 
 def v4(address: str, port: int = 443, family: int = socket.AF_INET) -> bytes:
-    return struct.pack("=H", family) + struct.pack(">H", port) + socket.inet_aton(address) + bytes(8)
+    return (
+        struct.pack("=H", family) + struct.pack(">H", port) + socket.inet_aton(address) + bytes(8)
+    )
 
 
 def v6(address: str, port: int = 443) -> bytes:
