@@ -34,5 +34,12 @@ def _meanings(policy: Policy, plan: Plan) -> Iterator[Fidelity]:
         yield Fidelity("meaning:unreadable", _EXACT, _EXACT, None)
     if policy.connect_denies:
         yield Fidelity("meaning:families", _EXACT, _EXACT, None)
+    elif plan.connect:
+        yield Fidelity(
+            "meaning:families",
+            None,
+            None,
+            "no `connect` rule denies: sockets of other families are let be, and not counted",
+        )
     if plan.listen:
         yield Fidelity("meaning:listen", _EXACT, _EXACT, None)
