@@ -42,13 +42,7 @@ def tables(policy: Policy) -> Tables:
             planes[name] = Plane((0,), (table,))
         else:
             planes[name] = sweeper.plane(_boxes(policy, name), LAST[int(name[-1])])
-    special = {
-        meaning: entries.number(
-            # Where no `connect` rule denies, other families are let be and belong to nothing.
-            () if meaning == "families" and not policy.connect_denies else _bare(policy, meaning)
-        )
-        for meaning in _SPECIAL
-    }
+    special = {meaning: entries.number(_bare(policy, meaning)) for meaning in _SPECIAL}
     unix = tuple(
         UnixRow(path, entries.number(_outside(policy, path)), entries.number(_inside(policy, path)))
         for path in _unix_paths(policy)

@@ -196,16 +196,3 @@ def test_ten_thousand_cells_are_told_apart() -> None:
     assert len(made.planes["tcp4"].starts) == 20_003
     assert len(made.entries) == 10_002
     assert made.planes["tcp4"] == made.planes["udp4"]
-
-
-def test_other_families_belong_to_nothing_where_no_connect_rule_denies() -> None:
-    quiet = compile_policy(policy({"q": "expect no connect to anything"}), "linux-x86_64")
-    special = quiet.tables.special
-    assert named(quiet, quiet.tables.entries[special["families"]]) == {}
-    assert named(quiet, quiet.tables.entries[special["foreign-abi"]])["watch"] == ["q"]
-    denying = compile_policy(
-        policy({"q": "expect no connect to anything", "d": "deny connect to 10.0.0.9"}),
-        "linux-x86_64",
-    )
-    families = denying.tables.entries[denying.tables.special["families"]]
-    assert named(denying, families) == {"otherwise": ["p.implied.families"], "watch": ["q"]}

@@ -39,7 +39,8 @@ def _meanings(policy: Policy, plan: Plan) -> Iterator[Fidelity]:
             "meaning:families",
             None,
             None,
-            "no `connect` rule denies: sockets of other families are let be, and not counted",
+            "no `connect` rule denies: a socket of another family is let be and not counted by itself;"
+            " its connects and its sends to an address are",
         )
     if plan.listen:
         yield Fidelity("meaning:listen", _EXACT, _EXACT, None)
