@@ -230,8 +230,8 @@ def _compare_special(
     _same(decisions.special("foreign-abi"), artifact, judge, Foreign())
     _same(decisions.special("unix"), artifact, judge, Unix("/run/none.sock"))
     if "connect" in policy.actions:
-        # An address of no known kind is what a family of no known kind is, and is refused always.
-        judged, observing = judge(Family("other"))
+        # An address of no known kind counts as what has no address at all, and is refused always.
+        judged, observing = judge(Foreign())
         written = judged.by if judged.by and ".implied." not in judged.by else None
         unreadable = decisions.special("unreadable")
         ids = [rule.id for rule in artifact.rules]
@@ -283,10 +283,7 @@ def _address_bounds(policy: Policy, artifact: Artifact, family: int) -> set[int]
                 if kin == family:
                     firsts.update((first, last + 1))
     return {
-        value
-        for first in firsts
-        for value in (first - 1, first)
-        if 0 <= value <= LAST[family]
+        value for first in firsts for value in (first - 1, first) if 0 <= value <= LAST[family]
     } | {LAST[family]}
 
 
@@ -321,9 +318,11 @@ def compare_program(program: Program, policy: Policy, judge: Judge, seen: Seen) 
         answer = bpf.run(code, bpf.data(number, arch, arguments))
         want = _wanted(program.arch, arch, number, arguments, connect, listen, families)
         assert answer.action == want, (program.arch, hex(arch), hex(number), arguments, answer)
-        reads = number in (
-            {NUMBERS[program.arch]["sendto"]} if connect else set()
-        ) | ({NUMBERS[program.arch][call] for call in ("socket", "socketpair")} if families else set())
+        reads = number in ({NUMBERS[program.arch]["sendto"]} if connect else set()) | (
+            {NUMBERS[program.arch][call] for call in ("socket", "socketpair")}
+            if families
+            else set()
+        )
         assert answer.argument_read <= reads, (hex(number), answer)
     seen.checked.add(wanted)
 
