@@ -39,11 +39,16 @@ class Source:
 
     def _line_starts(self) -> list[int]:
         if self._starts is None:
-            starts, text, at = [0], self.text, 0
-            while at < len(text):
-                if text[at] == "\n" or (text[at] == "\r" and text[at + 1 : at + 2] != "\n"):
-                    starts.append(at + 1)
-                at += 1
+            starts, text = [0], self.text
+            if "\r" not in text:
+                at = text.find("\n") + 1
+                while at:
+                    starts.append(at)
+                    at = text.find("\n", at) + 1
+            else:
+                for at, char in enumerate(text):
+                    if char == "\n" or (char == "\r" and text[at + 1 : at + 2] != "\n"):
+                        starts.append(at + 1)
             self._starts = starts
         return self._starts
 

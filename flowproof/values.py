@@ -8,6 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
     V = TypeVar("V", bound="Value")
@@ -24,6 +25,8 @@ __all__ = ["Value", "replace"]
 @dataclass_transform(frozen_default=True)
 class _ValueType(type):
     """The metaclass that turns a class body's annotations into slots and fields."""
+
+    __puts__: tuple[Callable[[object, object], None], ...]
 
     def __new__(
         mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
@@ -43,7 +46,9 @@ class _ValueType(type):
         namespace["__fields__"] = inherited + own
         namespace["__match_args__"] = inherited + own
         namespace["__defaults__"] = defaults
-        return super().__new__(mcls, name, bases, namespace, **options)
+        made = super().__new__(mcls, name, bases, namespace, **options)
+        made.__puts__ = tuple(getattr(made, field).__set__ for field in inherited + own)
+        return made
 
 
 class Value(metaclass=_ValueType):
@@ -55,24 +60,32 @@ class Value(metaclass=_ValueType):
 
     __fields__: ClassVar[tuple[str, ...]] = ()
     __defaults__: ClassVar[dict[str, Any]] = {}
+    __puts__: ClassVar[tuple[Callable[[object, object], None], ...]] = ()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        puts = self.__puts__
+        if kwargs or len(args) != len(puts):
+            args = self.__complete(args, kwargs)
+        # the slots' own setters: a compile builds values by the hundred thousand
+        for put, value in zip(puts, args, strict=True):
+            put(self, value)
+        self.__post_init__()
+
+    def __complete(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         fields = self.__fields__
         if len(args) > len(fields):
             raise TypeError(f"{type(self).__name__} takes {len(fields)} fields, got {len(args)}")
-        put = object.__setattr__
-        for field, value in zip(fields, args, strict=False):
-            put(self, field, value)
+        values = list(args)
         for field in fields[len(args) :]:
             if field in kwargs:
-                put(self, field, kwargs.pop(field))
+                values.append(kwargs.pop(field))
             elif field in self.__defaults__:
-                put(self, field, self.__defaults__[field])
+                values.append(self.__defaults__[field])
             else:
                 raise TypeError(f"{type(self).__name__} needs `{field}`")
         if kwargs:
             raise TypeError(f"{type(self).__name__} has no field {sorted(kwargs)}")
-        self.__post_init__()
+        return tuple(values)
 
     def __post_init__(self) -> None:
         """Validate; a class overrides this to refuse what may not be built."""

@@ -58,10 +58,10 @@ class Origin(Value):
 class Rule(Value):
     """A rule as the run and the reports need it.
 
-    *verb*: allow, observe, expect no, deny, never. *claim*: none, report, behaviour, containment, or
-    containment+behaviour (`never`). *kind*: authored, short-form, default or implied. *sentence* is the
-    canonical sentence. *refuses* and *counts* say which halves of the rule this artifact carries
-    (`Fidelity` gives the reason where it does not).
+    *action*: connect, listen, files, execute or call. *verb*: allow, observe, expect no, deny, never.
+    *claim*: none, report, behaviour, containment, or containment+behaviour (`never`). *kind*: authored,
+    short-form, default or implied. *sentence* is the canonical sentence. How well each half of the rule
+    is carried stands in `Fidelity`.
     """
 
     id: str

@@ -16,6 +16,7 @@ LANES: dict[str, str] = {
 LANE_OF_ACTION: dict[str, str] = {
     "connect": "connect",
     "listen": "connect",
+    "files": "files",
     "delete": "files",
     "rename": "files",
     "truncate": "files",

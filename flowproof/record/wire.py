@@ -13,10 +13,13 @@ from struct import Struct
 __all__ = [
     "ATTEMPT",
     "CANARY",
+    "CANARY_REPLY",
     "COUNTERS",
     "END",
+    "EXECUTED",
     "EXITED",
     "FAULT",
+    "NOT_STARTED",
     "SPAWNED",
     "SURVIVOR",
     "pack",
@@ -36,8 +39,14 @@ FAULT = "fault"
 """(FAULT, ms, pid, code, call, detail): code is the value of a `Code`; detail a short text with errno."""
 CANARY = "canary"
 """(CANARY, refused, by): the known call before exec, as the supervisor decided it through the listener."""
+CANARY_REPLY = "canary-reply"
+"""(CANARY_REPLY, which, errno): which of the planned calls was tried; its caller got errno, 0 for success."""
+NOT_STARTED = "not-started"
+"""(NOT_STARTED, code, detail): the command never ran; code is the value of a `Code`."""
 SPAWNED = "spawned"
-"""(SPAWNED, pid): the command is about to exec; time 0."""
+"""(SPAWNED, pid): the command is about to exec; time 0. A NOT_STARTED behind it takes it back."""
+EXECUTED = "executed"
+"""(EXECUTED,): the exec succeeded."""
 EXITED = "exited"
 """(EXITED, ms, how, value): how is exit, signal or timeout or interrupt; value the code or the signal."""
 SURVIVOR = "survivor"

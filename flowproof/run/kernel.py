@@ -155,9 +155,9 @@ class Kernel:
         """Let others of the same user trace this process and read its memory, or not."""
         self._prctl(n.PR_SET_DUMPABLE, int(dumpable))
 
-    def set_subreaper(self) -> None:
-        """Become the parent of every orphan below this process."""
-        self._prctl(n.PR_SET_CHILD_SUBREAPER, 1)
+    def set_subreaper(self, on: bool = True) -> None:
+        """Become the parent of every orphan below this process, or no longer."""
+        self._prctl(n.PR_SET_CHILD_SUBREAPER, int(on))
 
     def close_range(self, first: int, last: int = 0xFFFFFFFF, flags: int = 0) -> None:
         """Close the descriptors *first* to *last*, or mark them CLOSE_RANGE_CLOEXEC."""

@@ -36,12 +36,18 @@ PIDFD_THREAD = 0x80  # O_EXCL; Linux 6.9
 KCMP_FILES = 2
 CLOSE_RANGE_CLOEXEC = 4
 
+# linux/filter.h: the operations that the self-test's program is made of
+BPF_LD_W_ABS = 0x20
+BPF_JMP_JEQ_K = 0x15
+BPF_RET_K = 0x06
+
 # the audit architectures of struct seccomp_data
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 X32_SYSCALL_BIT = 0x40000000
 
 SYSCALLS: dict[str, dict[str, int]] = {
     "x86_64": {
+        "connect": 42,
         "setgroups": 116,
         "setresgid": 119,
         "setresuid": 117,
@@ -56,6 +62,7 @@ SYSCALLS: dict[str, dict[str, int]] = {
         "pidfd_getfd": 438,
     },
     "aarch64": {
+        "connect": 203,
         "setresuid": 147,
         "setresgid": 149,
         "setgroups": 159,
@@ -133,11 +140,13 @@ SCM_TXTIME = 61
 IP_TOS = 1
 IP_TTL = 2
 IP_PKTINFO = 8
+IP_FREEBIND = 15  # linux/in.h
 IPV6_FLOWINFO = 11
 IPV6_PKTINFO = 50
 IPV6_HOPLIMIT = 52
 IPV6_DONTFRAG = 62
 IPV6_TCLASS = 67
+IPV6_FREEBIND = 78
 UDP_SEGMENT = 103
 SOL_TLS = 282
 TLS_SET_RECORD_TYPE = 1

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 from flowproof.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from flowproof.diagnostics import Source, Span
 
-__all__ = ["Agent", "Control", "Flow", "Pack", "Step", "Text"]
+__all__ = ["Agent", "Control", "Flow", "Pack", "Step", "Text", "slug"]
+
+
+def slug(text: str) -> str:
+    """Return *text* in lower case, each run of characters but a to z and 0 to 9 as one ``-``, trimmed."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 class Text(Value):

@@ -1,0 +1,1 @@
+"""The measurements behind the table of what flowproof's speed and size have to reach."""

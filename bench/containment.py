@@ -1,0 +1,103 @@
+"""Runtime rows: the same C workload bare and under a run, measured from inside the workload."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from bench.flows import contained
+from bench.place import Place
+from bench.rounds import Rounds, measure
+from bench.table import Row
+
+__all__ = ["rows", "workload"]
+
+UNDER = "contained"
+TIMES = {"null": 400_000, "pipe": 100_000, "send": 50_000, "connect": 4_000}
+
+
+def workload(
+    place: Place, words: list[str], *, also: str = "10.99.0.1", enter: list[str] | None = None
+) -> tuple[Rounds, Rounds]:
+    """Return the rounds of a workload: nanoseconds per operation, and of the median connect.
+
+    *words* hold ``OUTPUT`` where the output file goes; *enter* are words that go in front of both.
+    """
+    output = place.folder / "workload.json"
+    command = [str(output) if word == "OUTPUT" else word for word in words]
+    flow = place.write("workload.flow.yaml", contained(command, also=also))
+    under = place.flowproof("run", str(flow), "--record", str(place.folder / "records"))
+    medians: dict[str, list[float]] = {}
+
+    def timed(name: str, line: list[str]) -> Callable[[], float]:
+        def once() -> float:
+            output.unlink(missing_ok=True)
+            place.run([*(enter or []), *line])
+            seen = json.loads(output.read_text(encoding="ascii"))
+            medians.setdefault(name, []).append(float(seen["median_connect"]))
+            return float(seen["mean"])
+
+        return once
+
+    found = measure(timed("bare", command), {UNDER: timed(UNDER, under)})
+    rounds = len(found.taken["bare"])
+    # bare and its control share a list, in pairs; which of a pair came first does not matter here
+    bare, held = medians["bare"], medians[UNDER]
+    pairs = Rounds(
+        {
+            "bare": bare[2::2][:rounds],
+            "bare again": bare[3::2][:rounds],
+            UNDER: held[1:][:rounds],
+        }
+    )
+    return found, pairs
+
+
+def _ratio(place: Place, binary: Path, name: str, work: str, bound: float) -> Row:
+    found, _ = workload(place, [str(binary), name, str(TIMES[name]), "OUTPUT"])
+    ratio = found.ratio(UNDER)
+    return Row(
+        work,
+        f"≤ {bound:g}x bare",
+        f"{ratio:.2f}x ({found.median('bare') / 1e3:.2f} us bare)",
+        control=f"{found.control:.2f}",
+        holds=ratio <= bound,
+    )
+
+
+def rows(place: Place) -> list[Row]:
+    """Return the rows of untrapped work, of sends and of connects."""
+    binary = place.built("workloads")
+    if binary is None:
+        return [Row("runtime overhead", "", "needs gcc", holds=None)]
+    null, _ = workload(place, [str(binary), "null", str(TIMES["null"]), "OUTPUT"])
+    connect, latency = workload(place, [str(binary), "connect", str(TIMES["connect"]), "OUTPUT"])
+    added, ratio = latency.added(UNDER) / 1e3, connect.ratio(UNDER)
+    return [
+        _ratio(
+            place, binary, "pipe", "untrapped work under the filter (pipe write and read)", 1.15
+        ),
+        Row(
+            "untrapped null call (getppid)",
+            "≤ 50 ns added",
+            f"{null.added(UNDER):.0f} ns added ({null.median('bare'):.0f} ns bare)",
+            control=f"{null.added('bare again'):+.0f} ns",
+            holds=null.added(UNDER) <= 50,
+        ),
+        _ratio(place, binary, "send", "`send` of 64 bytes on a connected socket", 1.15),
+        Row(
+            "loopback connect and close, a child that accepts its own connections",
+            "≤ 2.0x bare",
+            f"{ratio:.2f}x ({connect.median('bare') / 1e3:.1f} us bare)",
+            control=f"{connect.control:.2f}",
+            holds=ratio <= 2.0,
+        ),
+        Row(
+            "the same, median latency of the connect alone",
+            "≤ 30 us added",
+            f"{added:.1f} us added ({latency.median('bare') / 1e3:.1f} us bare)",
+            control=f"{latency.added('bare again') / 1e3:+.1f} us",
+            holds=added <= 30,
+        ),
+    ]

@@ -1,0 +1,130 @@
+/* What the runtime rows of the table measure, from inside the measured process.
+ *
+ * workloads null|pipe|send|connect TIMES OUTPUT
+ * workloads path TIMES OUTPUT HOST PORT
+ *
+ * OUTPUT gets one JSON line: nanoseconds per operation (mean), and the median of the connect call alone.
+ *   null     getppid(2)
+ *   pipe     write and read of one byte through a pipe
+ *   send     send of 64 bytes on a connected TCP socket (a NULL address), drained by a thread
+ *   connect  the process owns the listener: socket, connect, accept, close of both ends
+ *   path     socket, connect, close to HOST and PORT, where somebody else accepts */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static uint64_t now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void must(int held, const char *what) {
+  if (!held) {
+    perror(what);
+    exit(3);
+  }
+}
+
+static int ascending(const void *a, const void *b) {
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+static int listener(struct sockaddr_in *at) {
+  socklen_t length = sizeof *at;
+  int sock = socket(AF_INET, SOCK_STREAM, 0);
+  memset(at, 0, sizeof *at);
+  at->sin_family = AF_INET;
+  at->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  must(!bind(sock, (struct sockaddr *)at, sizeof *at) && !listen(sock, 16), "listen");
+  must(!getsockname(sock, (struct sockaddr *)at, &length), "getsockname");
+  return sock;
+}
+
+static void *drain(void *of) {
+  char buffer[65536];
+  int sock = *(int *)of;
+  while (read(sock, buffer, sizeof buffer) > 0) {
+  }
+  return NULL;
+}
+
+static uint64_t null_calls(long times) {
+  uint64_t start = now();
+  for (long i = 0; i < times; i++) syscall(SYS_getppid);
+  return now() - start;
+}
+
+static uint64_t pipe_calls(long times) {
+  int ends[2];
+  char byte = 'x';
+  must(!pipe(ends), "pipe");
+  uint64_t start = now();
+  for (long i = 0; i < times; i++)
+    must(write(ends[1], &byte, 1) == 1 && read(ends[0], &byte, 1) == 1, "pipe i/o");
+  return now() - start;
+}
+
+static uint64_t send_calls(long times) {
+  struct sockaddr_in at;
+  char payload[64] = {0};
+  int heard = listener(&at), sock = socket(AF_INET, SOCK_STREAM, 0);
+  must(!connect(sock, (struct sockaddr *)&at, sizeof at), "connect");
+  int peer = accept(heard, NULL, NULL);
+  pthread_t thread;
+  must(!pthread_create(&thread, NULL, drain, &peer), "thread");
+  uint64_t start = now();
+  for (long i = 0; i < times; i++) must(send(sock, payload, sizeof payload, 0) == 64, "send");
+  uint64_t took = now() - start;
+  close(sock);
+  pthread_join(thread, NULL);
+  return took;
+}
+
+static uint64_t connects(long times, uint64_t *each, const struct sockaddr_in *to) {
+  struct sockaddr_in at;
+  int heard = to ? -1 : listener(&at);
+  if (to) at = *to;
+  uint64_t start = now();
+  for (long i = 0; i < times; i++) {
+    int sock = socket(AF_INET, SOCK_STREAM, 0);
+    uint64_t before = now();
+    must(!connect(sock, (struct sockaddr *)&at, sizeof at), "connect");
+    each[i] = now() - before;
+    if (heard >= 0) close(accept(heard, NULL, NULL));
+    close(sock);
+  }
+  return now() - start;
+}
+
+int main(int argc, char **argv) {
+  if (argc != 4 && argc != 6) return 2;
+  const char *work = argv[1];
+  long times = atol(argv[2]);
+  uint64_t total = 0, *each = calloc((size_t)times, sizeof *each);
+  if (!strcmp(work, "null")) total = null_calls(times);
+  else if (!strcmp(work, "pipe")) total = pipe_calls(times);
+  else if (!strcmp(work, "send")) total = send_calls(times);
+  else if (!strcmp(work, "connect")) total = connects(times, each, NULL);
+  else if (!strcmp(work, "path") && argc == 6) {
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(argv[5]))};
+    must(inet_pton(AF_INET, argv[4], &to.sin_addr) == 1, "address");
+    total = connects(times, each, &to);
+  } else return 2;
+  qsort(each, (size_t)times, sizeof *each, ascending);
+  FILE *file = fopen(argv[3], "w");
+  must(file != NULL, "output");
+  fprintf(file, "{\"mean\": %.1f, \"median_connect\": %lu}\n", (double)total / (double)times,
+          (unsigned long)each[times / 2]);
+  return fclose(file) ? 3 : 0;
+}

@@ -1,0 +1,1 @@
+"""The control map in the forms in which it is printed."""

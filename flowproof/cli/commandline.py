@@ -1,0 +1,133 @@
+"""The command line as a table: commands, their words and options, and the help made from it."""
+
+from __future__ import annotations
+
+from flowproof.cli.arguments import Command, Option
+
+__all__ = ["COMMANDS", "TARGETS", "overview", "usage"]
+
+TARGETS = ("linux-x86_64", "linux-aarch64", "windows")
+
+_FORMAT = Option(
+    "--format", "text|json", "how the answer is printed (default: text)", ("text", "json")
+)
+
+COMMANDS: dict[str, Command] = {
+    command.name: command
+    for command in (
+        Command(
+            "check",
+            "parse and validate flows, packs and folders of them",
+            "PATH…",
+            1,
+            None,
+            (_FORMAT,),
+            details="Ends with 0, with 1 for lint, or with 2 for input that does not hold.",
+        ),
+        Command(
+            "compile",
+            "turn a control into the filter of a target, and print it",
+            "PATH",
+            1,
+            1,
+            (
+                Option(
+                    "--target", "|".join(TARGETS), "what to compile for", TARGETS, required=True
+                ),
+                Option(
+                    "--emit",
+                    "listing|ir|json|bin",
+                    "what goes to standard output (default: listing)",
+                    ("listing", "ir", "json", "bin"),
+                ),
+                Option("-o", "DIR", "write artifact, listing and program into DIR instead"),
+                Option("--hosts", "FILE", "bind names as FILE, in the form of /etc/hosts, says"),
+                Option(
+                    "--fidelity",
+                    "exact|report",
+                    "report: go on where the target does not carry a rule (default: exact)",
+                    ("exact", "report"),
+                ),
+            ),
+            details="A folder needs -o: each of its flows is compiled.",
+        ),
+        Command(
+            "explain",
+            "say which rule handles an event, or what a diagnostic code means",
+            "PATH EVENT | CODE",
+            1,
+            2,
+            (_FORMAT,),
+            details=(
+                "  flowproof explain bot.flow.yaml 'connect tcp 10.0.0.9:443'\n"
+                "  flowproof explain FP301"
+            ),
+        ),
+        Command(
+            "run",
+            "run a flow under its control, and judge it",
+            "PATH",
+            1,
+            1,
+            (
+                Option("--timeout", "T", "end the whole run after T (`30s`, `10m`, `1h`)"),
+                Option("--expect-exit", "N|any", "the exit code that the command should end with"),
+                Option("--record", "DIR", "where the record goes (default: .flowproof/runs)"),
+                _FORMAT,
+            ),
+            trailing=True,
+            details=(
+                "PATH is a flow, a folder of flows, or a pack with the command to run behind `--`."
+            ),
+        ),
+        Command(
+            "audit",
+            "read the records of a folder, judge them anew, and print its control map",
+            "DIR",
+            1,
+            1,
+            (Option("--run", "ID", "judge this run, not the latest of each control"), _FORMAT),
+        ),
+        Command(
+            "doctor",
+            "say what this host can enforce and observe, and why not",
+            "",
+            0,
+            0,
+            (_FORMAT,),
+        ),
+    )
+}
+"""Every command by its name, in the order of the help."""
+
+
+def overview() -> str:
+    """Return the help of flowproof as a whole."""
+    width = max(map(len, COMMANDS))
+    lines = ["usage: flowproof COMMAND …", ""]
+    lines += [f"  {name:{width}}  {command.summary}" for name, command in COMMANDS.items()]
+    lines += ["", "`flowproof COMMAND --help` has the options; `flowproof --version` the version."]
+    return "\n".join(lines)
+
+
+def usage(command: Command) -> str:
+    """Return the help of one command."""
+    words = ["usage: flowproof", command.name, command.positional]
+    words += [
+        f"{option.name} {option.placeholder}"
+        if option.required
+        else f"[{option.name} {option.placeholder}]"
+        for option in command.options
+    ]
+    words += ["[-- COMMAND…]"] if command.trailing else []
+    lines = [" ".join(filter(None, words)), "", command.summary]
+    if command.details:
+        lines += ["", command.details]
+    if command.options:
+        width = max(len(f"{option.name} {option.placeholder}") for option in command.options)
+        lines.append("")
+        lines += [
+            f"  {f'{option.name} {option.placeholder}':{width}}  {option.summary}"
+            for option in command.options
+        ]
+    return "\n".join(lines)

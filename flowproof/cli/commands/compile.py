@@ -1,0 +1,153 @@
+"""``flowproof compile``: the filter of a target, to read, to keep or to enforce."""
+
+from __future__ import annotations
+
+import os
+
+from flowproof.cli.arguments import UsageError
+from flowproof.cli.carriage import report_fidelity
+from flowproof.cli.inputs import read, stem_of
+from flowproof.cli.lint import note_packs
+from flowproof.diagnostics import DiagnosticsError, Report
+from flowproof.exit_codes import ExitCode
+from flowproof.lower.backend import compile_policy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from flowproof.artifact.model import Artifact
+    from flowproof.cli.arguments import Arguments
+    from flowproof.cli.console import Console
+    from flowproof.cli.inputs import Input
+    from flowproof.ir.model import Policy
+
+__all__ = ["run"]
+
+
+def run(arguments: Arguments, console: Console) -> int:
+    """Compile a flow or a pack, or with ``-o`` each flow of a folder."""
+    (path,) = arguments.words
+    target = arguments.get("--target")
+    folder = arguments.get("-o")
+    assert target is not None
+    _check_options(arguments, path, target)
+    report = Report()
+    hosts_file = arguments.get("--hosts")
+    hosts = None
+    if hosts_file is not None:
+        from flowproof.cli.hosts_file import read_hosts
+
+        hosts = read_hosts(hosts_file, report)
+    given = read(path, report)
+    compiled: list[tuple[str, Policy, Artifact]] = []
+    if not report.errors:
+        strict = arguments.get("--fidelity") != "report"
+        for resolved in given.resolved:
+            try:
+                artifact = compile_policy(resolved.policy, target, hosts=hosts)
+            except DiagnosticsError as unbound:  # a name that `--hosts` does not bind, or may not
+                for diagnostic in unbound.diagnostics:
+                    report.add(diagnostic)
+                continue
+            report_fidelity(artifact, resolved.policy, report, strict=strict)
+            note_packs(resolved.policy, report)
+            compiled.append((resolved.file, resolved.policy, artifact))
+    console.diagnose(report)
+    if report.errors:
+        return DiagnosticsError(report.errors).exit
+    if given.empty:
+        console.complain(f"no flow in `{path}`", "a flow is a file `*.flow.yaml`")
+        return ExitCode.EVIDENCE
+    if folder is not None:
+        return _write_all(given, compiled, folder, console)
+    ((_, policy, artifact),) = compiled
+    emit = arguments.get("--emit") or "listing"
+    if emit == "bin":
+        console.out_bytes(_program(artifact))
+    else:
+        console.out(_emitted(emit, policy, artifact))
+    return ExitCode.OK
+
+
+def _check_options(arguments: Arguments, path: str, target: str) -> None:
+    if arguments.get("-o") is None:
+        if os.path.isdir(path):
+            raise UsageError(
+                f"`{path}` is a folder: each of its flows is compiled", "add `-o DIR`, or name one"
+            )
+    elif arguments.get("--emit") is not None:
+        raise UsageError(
+            "`--emit` chooses what goes to standard output, and `-o` writes all of it to files",
+            "give one of them",
+        )
+    if arguments.get("--emit") == "bin" and not target.startswith("linux-"):
+        raise UsageError(
+            f"`{target}` has no program of its own to emit", "`--emit json` has its filter set"
+        )
+
+
+def _emitted(kind: str, policy: Policy, artifact: Artifact) -> str:
+    if kind == "ir":
+        import json
+
+        from flowproof.ir.serialize import to_json
+
+        return json.dumps(to_json(policy), indent=2, sort_keys=True) + "\n"
+    if kind == "json":
+        from flowproof.artifact.codec import dumps
+
+        return dumps(artifact).decode("utf-8")
+    return _listing(artifact)
+
+
+def _listing(artifact: Artifact) -> str:
+    if artifact.program is not None:
+        from flowproof.lower.seccomp.listing import listing as seccomp_listing
+
+        return seccomp_listing(artifact)
+    from flowproof.lower.wfp.listing import listing as wfp_listing
+
+    return wfp_listing(artifact)
+
+
+def _program(artifact: Artifact) -> bytes:
+    from flowproof.lower.seccomp.bpf import encode
+
+    assert artifact.program is not None
+    return encode(artifact.program.instructions)
+
+
+def _write_all(
+    given: Input, compiled: list[tuple[str, Policy, Artifact]], folder: str, console: Console
+) -> ExitCode:
+    from flowproof.artifact.codec import dumps
+
+    try:
+        for file, _, artifact in compiled:
+            base = os.path.join(folder, _below(given, file), f"{stem_of(file)}.{artifact.target}")
+            os.makedirs(os.path.dirname(base), exist_ok=True)
+            _write(f"{base}.json", dumps(artifact))
+            _write(f"{base}.txt", _listing(artifact).encode())
+            if artifact.program is not None:
+                _write(f"{base}.bpf", _program(artifact))
+    except OSError as failure:
+        console.complain(f"cannot write `{failure.filename}`: {failure.strerror}")
+        return ExitCode.EVIDENCE
+    return ExitCode.OK
+
+
+def _below(given: Input, file: str) -> str:
+    """Return the subfolder of a flow inside the folder that was given: two may have one name."""
+    return os.path.relpath(os.path.dirname(file) or ".", given.path) if given.folder else ""
+
+
+def _write(path: str, content: bytes) -> None:
+    """Write a file whole or not at all: whoever reads it meanwhile has the old one."""
+    temporary = f"{path}.{os.getpid()}.tmp"
+    try:
+        with open(temporary, "wb") as file:
+            file.write(content)
+        os.replace(temporary, path)
+    except OSError:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise

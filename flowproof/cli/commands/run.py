@@ -1,0 +1,174 @@
+"""``flowproof run``: a command under its control, judged, with a record left behind."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+
+from flowproof.cli.answers import because_of, exit_data, json_text
+from flowproof.cli.arguments import UsageError
+from flowproof.cli.inputs import read
+from flowproof.cli.limits import exit_of, seconds_of
+from flowproof.diagnostics import DiagnosticsError, Report
+from flowproof.exit_codes import ExitCode, worst
+from flowproof.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from flowproof.artifact.model import Artifact
+    from flowproof.cli.arguments import Arguments
+    from flowproof.cli.console import Console
+    from flowproof.ir.resolve import Resolved
+    from flowproof.run.recorder import Command, Outcome
+
+__all__ = ["run"]
+
+_DEFAULT_TIMEOUT = 600.0  # seconds; what a flow has that does not say
+_LINUX = {"x86_64": "linux-x86_64", "aarch64": "linux-aarch64"}
+
+
+class _Planned(Value):
+    """One run to come."""
+
+    resolved: Resolved
+    artifact: Artifact
+
+
+def run(arguments: Arguments, console: Console) -> int:
+    """Run a flow, each flow of a folder in turn, or a pack's rules around a given command."""
+    (path,) = arguments.words
+    _check_options(arguments, path)
+    report = Report()
+    given = read(path, report)
+    for resolved in given.resolved:
+        _check_command(resolved, arguments, report)
+    if report.errors:
+        return _refuse(report, arguments, console)
+    if given.empty:
+        return _nothing(f"no flow in `{path}`", ExitCode.EVIDENCE, arguments, console)
+    target = _target()
+    if target is None:
+        message = (
+            f"PLATFORM: this is {platform.system()} on {platform.machine()}, and runs need Linux"
+        )
+        return _nothing(message, ExitCode.CAPABILITY, arguments, console)
+    planned = [_plan(resolved, target, report) for resolved in given.resolved]
+    if report.errors:
+        return _refuse(report, arguments, console)
+    console.diagnose(report)
+    return _run_all(planned, arguments, console)
+
+
+def _check_options(arguments: Arguments, path: str) -> None:
+    seconds_of(arguments)
+    exit_of(arguments)
+    if arguments.trailing is not None and not any(arguments.trailing[:1]):
+        raise UsageError("no command behind `--`", "add it, or leave `--` out")
+    if arguments.trailing and os.path.isdir(path):
+        raise UsageError(
+            f"`{path}` is a folder, and each of its flows has its own command",
+            "name one flow, or leave the command out",
+        )
+
+
+def _check_command(resolved: Resolved, arguments: Arguments, report: Report) -> None:
+    if arguments.trailing or (resolved.flow is not None and resolved.flow.agent is not None):
+        return
+    what = "flow has no `agent:`" if resolved.flow else "pack has no command"
+    report.error(
+        "FP601",
+        f"nothing to run: the {what}",
+        resolved.place,
+        f"give one behind `--`: `flowproof run {resolved.file} -- COMMAND`",
+    )
+
+
+def _target() -> str | None:
+    return _LINUX.get(platform.machine()) if sys.platform.startswith("linux") else None
+
+
+def _plan(resolved: Resolved, target: str, report: Report) -> _Planned:
+    from flowproof.cli.carriage import report_fidelity
+    from flowproof.lower.backend import compile_policy
+
+    artifact = compile_policy(resolved.policy, target)
+    report_fidelity(artifact, resolved.policy, report, strict=True)
+    return _Planned(resolved, artifact)
+
+
+def _run_all(planned: list[_Planned], arguments: Arguments, console: Console) -> int:
+    from flowproof.cli.outcome import as_data, show
+
+    outcomes: list[tuple[_Planned, Outcome]] = []
+    for plan in planned:
+        outcome = _run_one(plan, arguments)
+        outcomes.append((plan, outcome))
+        if not arguments.json:
+            show(plan.resolved, outcome, console)
+    code = worst(ExitCode(outcome.exit_code) for _, outcome in outcomes)
+    if arguments.json:
+        because = [reason for _, outcome in outcomes for reason in outcome.reasons]
+        first = next(
+            (o.reasons[0] for _, o in outcomes if o.exit_code == code and o.reasons),
+            "every control held",
+        )
+        runs = [as_data(plan.resolved, outcome) for plan, outcome in outcomes]
+        console.out(json_text({"runs": runs, "exit": exit_data(code, because, first)}))
+    elif len(outcomes) > 1:
+        console.err(f"{len(outcomes)} runs, exit {code.value}")
+    return code
+
+
+def _run_one(plan: _Planned, arguments: Arguments) -> Outcome:
+    from flowproof.run.recorder import run as record
+
+    resolved = plan.resolved
+    root = arguments.get("--record") or os.path.dirname(resolved.file) or "."
+    return record(
+        plan.artifact,
+        _command(resolved, arguments),
+        record_root=root,
+        stdout_to_stderr=arguments.json,
+    )
+
+
+def _command(resolved: Resolved, arguments: Arguments) -> Command:
+    from flowproof.run.recorder import Command
+
+    flow = resolved.flow
+    agent = flow.agent if flow else None
+    timeout = seconds_of(arguments)
+    expected = exit_of(arguments)
+    folder = os.path.dirname(os.path.abspath(resolved.file))
+    prompts = [step.text.value for step in flow.steps if step.text] if flow else []
+    return Command(
+        argv=arguments.trailing or (agent.command if agent else ()),
+        cwd=os.path.join(folder, agent.cwd) if agent and agent.cwd is not None else os.getcwd(),
+        env=dict(agent.env) if agent else {},
+        timeout=timeout or (agent.timeout if agent else _DEFAULT_TIMEOUT),
+        expect_exit=expected.code if expected else (agent.expect_exit if agent else 0),
+        prompt="\n".join(prompts) if prompts else None,
+        name=flow.name.value if flow else resolved.policy.control,
+    )
+
+
+def _refuse(report: Report, arguments: Arguments, console: Console) -> int:
+    code = ExitCode(DiagnosticsError(report.errors).exit)
+    console.diagnose(report)
+    if arguments.json:
+        from flowproof.cli.rendering import as_data
+
+        diagnostics = [as_data(diagnostic) for diagnostic in report]
+        because = because_of(report)
+        console.out(
+            json_text({"runs": [], "diagnostics": diagnostics, "exit": exit_data(code, because)})
+        )
+    return code
+
+
+def _nothing(message: str, code: ExitCode, arguments: Arguments, console: Console) -> int:
+    console.complain(message)
+    if arguments.json:
+        console.out(json_text({"runs": [], "exit": exit_data(code, [message])}))
+    return code

@@ -1,0 +1,104 @@
+"""Places: sets of paths, by prefix and by glob, compared as text.
+
+Paths are normalised. What a path may begin with besides ``/`` (``~/``, ``${cwd}/``, ``${NAME}/``) is bound
+by a run; here it is text like any other.
+"""
+
+from __future__ import annotations
+
+import re
+
+from flowproof.values import Value
+
+__all__ = ["Places", "glob_pattern"]
+
+
+class Places(Value):
+    """``under`` or ``at`` some paths, or ``anywhere``; *otherwise* is ``anywhere else``."""
+
+    kind: str
+    paths: tuple[str, ...] = ()
+    otherwise: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("under", "at", "anywhere"):
+            raise ValueError("places are under, at or anywhere")
+        if (self.kind == "anywhere") is bool(self.paths) or (self.otherwise and self.paths):
+            raise ValueError("`anywhere` has no paths, the others have some")
+
+    def holds(self, path: str) -> bool:
+        """Tell whether *path* is one of the places (``anywhere else``: before the allows go out)."""
+        match self.kind:
+            case "under":
+                return any(_below(path, base) for base in self.paths)
+            case "at":
+                return any(glob_pattern(glob).fullmatch(path) for glob in self.paths)
+            case _:
+                return True
+
+    def covers(self, other: Places) -> bool:
+        """Tell whether *other* lies inside, decided by text: a glob by what it may expand to."""
+        if self.kind == "anywhere":
+            return True
+        if other.kind == "anywhere":
+            return False
+        return all(self._covers_path(path, other.kind) for path in other.paths)
+
+    def _covers_path(self, path: str, kind: str) -> bool:
+        if kind == "under":
+            if self.kind == "under":
+                return self.holds(path)
+            deep = path.rstrip("/") + "/a/b"
+            return self.holds(path) and self.holds(deep) and "**" in "".join(self.paths)
+        return all(self.holds(witness) for witness in _witnesses(path))
+
+    def overlaps(self, other: Places) -> bool:
+        """Tell whether the two may have a path in common, decided by text."""
+        if self.kind == "anywhere" or other.kind == "anywhere":
+            return True
+        return any(
+            _below(left, right) or _below(right, left)
+            for left in map(_fixed, self.paths)
+            for right in map(_fixed, other.paths)
+        )
+
+
+def _below(path: str, base: str) -> bool:
+    return base in ("/", path) or path.startswith(base + "/")
+
+
+def _fixed(path: str) -> str:
+    """Return the components in front of the first one with a ``*``."""
+    parts = path.split("/")
+    fixed = next((at for at, part in enumerate(parts) if "*" in part), len(parts))
+    return "/".join(parts[:fixed]) or "/"
+
+
+def _witnesses(glob: str) -> tuple[str, ...]:
+    """Return paths that *glob* matches and that tell it from narrower ones."""
+    if "*" not in glob:
+        return (glob,)
+    return tuple(glob.replace("**", deep).replace("*", "a") for deep in ("a", "a/b"))
+
+
+_PATTERNS: dict[str, re.Pattern[str]] = {}
+
+
+def glob_pattern(glob: str) -> re.Pattern[str]:
+    """Return the pattern of a glob: ``*`` is any run inside a component, ``**`` any number of components,
+    none included; every other character is itself.
+    """
+    pattern = _PATTERNS.get(glob)
+    if pattern is None:
+        parts = []
+        for part in re.split(r"(/\*\*(?=/|\Z)|\*\*|\*)", glob):
+            if part == "/**":
+                parts.append("(?:/.*)?")
+            elif part == "**":
+                parts.append(".*")
+            elif part == "*":
+                parts.append("[^/]*")
+            else:
+                parts.append(re.escape(part))
+        pattern = _PATTERNS[glob] = re.compile("".join(parts), re.DOTALL)
+    return pattern

@@ -1,0 +1,231 @@
+"""Destinations of sentences → sets: set references expanded, fixed meanings applied."""
+
+from __future__ import annotations
+
+from flowproof.addresses import CLASSES, LAST, LOOPBACK, METADATA
+from flowproof.ir import ports as port_sets
+from flowproof.ir.model import Destinations, Scope, Symbol
+from flowproof.ir.ports import ANY_PORT
+from flowproof.ir.regions import Region, union_all
+from flowproof.near import near_miss
+from flowproof.syntax import tree
+from flowproof.syntax.parse import parse_destinations
+from flowproof.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from flowproof.addresses import Interval
+    from flowproof.diagnostics import Report, Span
+    from flowproof.ir.ports import PortSet
+    from flowproof.source.documents import Text
+
+__all__ = ["Part", "Sets", "destinations", "raw_region"]
+
+_EVERY: tuple[Interval, ...] = ((4, 0, LAST[4]), (6, 0, LAST[6]))
+
+
+class Part(Value):
+    """One destination without set references: a host, its ports, and the place where it is used."""
+
+    host: tree.Host
+    ports: PortSet
+    span: Span
+
+
+class Sets:
+    """The sets of one file. Every member is parsed and every error reported, used or not."""
+
+    def __init__(self, entries: Iterable[tuple[Text, tuple[Text, ...]]], report: Report) -> None:
+        self._report = report
+        self._members: dict[str, list[tree.Destination] | None] = {}
+        self._spans: dict[str, Span] = {}
+        for key, texts in entries:
+            # a set that was read without members was refused then, and its error says so
+            members: list[tree.Destination] | None = [] if texts else None
+            for text in texts:
+                before = len(report.errors)
+                parsed = parse_destinations(text, report)
+                if not parsed or len(report.errors) > before:
+                    members = None
+                elif members is not None:
+                    members.extend(parsed)
+            self._members[key.value] = members
+            self._spans[key.value] = key.span
+        self._parts: dict[str, list[Part] | None] = {}
+        for name in self._members:
+            self._resolve(name, ())
+
+    def expand(self, found: Iterable[tree.Destination]) -> list[Part] | None:
+        """Return *found* with set references replaced, or None where one of them is broken."""
+        return self._expand(found, ())
+
+    def _expand(
+        self, found: Iterable[tree.Destination], within: tuple[str, ...]
+    ) -> list[Part] | None:
+        parts: list[Part] = []
+        sound = True
+        for destination in found:
+            ports = (
+                port_sets.normal((part.low, part.high) for part in destination.ports.ranges)
+                if destination.ports
+                else None
+            )
+            if not isinstance(destination.host, tree.SetReference):
+                parts.append(Part(destination.host, ports or ANY_PORT, destination.span))
+                continue
+            members = self._reference(destination.host, within)
+            if members is None:
+                sound = False
+                continue
+            if ports is not None and any(part.ports != ANY_PORT for part in members):
+                self._report.error(
+                    "FP507",
+                    f"the members of `@{destination.host.name}` carry ports already",
+                    destination.ports.span if destination.ports else destination.span,
+                    f"write `@{destination.host.name}` without ports, or take them out of the set",
+                    related=((self._spans[destination.host.name], "the set"),),
+                )
+                sound = False
+                continue
+            parts.extend(Part(part.host, ports or part.ports, destination.span) for part in members)
+        return parts if sound else None
+
+    def _reference(self, host: tree.SetReference, within: tuple[str, ...]) -> list[Part] | None:
+        if host.name not in self._members:
+            near = near_miss(host.name, self._members)
+            known = ", ".join(f"`@{name}`" for name in self._members) or "none"
+            self._report.error(
+                "FP505",
+                f"unknown set `@{host.name}`",
+                host.span,
+                f"did you mean `@{near}`?" if near else f"sets of this file: {known}",
+            )
+            return None
+        if host.name in within:
+            circle = " → ".join(f"`@{name}`" for name in (*within, host.name))
+            self._report.error(
+                "FP506",
+                f"set `@{host.name}` contains itself: {circle}",
+                host.span,
+                "take one of the references out",
+            )
+            return None
+        return self._resolve(host.name, within)
+
+    def _resolve(self, name: str, within: tuple[str, ...]) -> list[Part] | None:
+        if name not in self._parts:
+            self._parts[name] = (
+                None  # stands until the members are known: a circle is met only once
+            )
+            members = self._members[name]
+            if members is not None:
+                self._otherwise(members)
+                self._parts[name] = self._expand(members, (*within, name))
+        return self._parts[name]
+
+    def _otherwise(self, members: list[tree.Destination]) -> None:
+        for member in members:
+            if isinstance(member.host, tree.Anything) and member.host.otherwise:
+                self._report.error(
+                    "FP508",
+                    "a set holds destinations, and `anything else` is none",
+                    member.host.span,
+                    "write `anything else` in the rule",
+                )
+
+
+def destinations(
+    parts: Iterable[Part], verb: str, action: str, protocols: tuple[str, ...]
+) -> Destinations:
+    """Return the set that *parts* are under *verb* of *action*; no *protocols* means both.
+
+    What the fixed meanings say is in the result: a target wider than loopback does not cover it, and
+    under ``allow connect`` only the word ``metadata`` or the exact address covers metadata.
+    """
+    kept = list(parts)
+    spelt = ("tcp",) if action == "listen" else protocols or ("tcp", "udp")
+    without_metadata = verb == "allow" and action == "connect"
+    regions: list[Region] = []
+    wide: list[Region] = []
+    for part in kept:
+        region = raw_region(part, action, protocols)
+        if not region:
+            continue
+        if isinstance(part.host, tree.AddressClass):
+            narrow = part.host.word in ("loopback", "metadata") or not without_metadata
+        else:
+            narrow = isinstance(part.host, tree.Address) and not _every(part.host, action)
+        (regions if narrow or _inside_loopback(part.host) else wide).append(region)
+    if wide:
+        out = LOOPBACK + (METADATA if without_metadata else ())
+        regions.append(union_all(wide) - Region.of(out))
+    return Destinations(
+        region=union_all(regions),
+        anything=_scopes(kept, protocols, otherwise=False),
+        otherwise=_scopes(kept, protocols, otherwise=True),
+        symbols=_symbols(kept, spelt),
+        unix=tuple(sorted({part.host.path for part in kept if isinstance(part.host, tree.Unix)})),
+    )
+
+
+def raw_region(part: Part, action: str, protocols: tuple[str, ...]) -> Region:
+    """Return the addresses that *part* names by text, before any fixed meaning takes some out."""
+    spelt = ("tcp",) if action == "listen" else protocols or ("tcp", "udp")
+    return Region.of(_intervals(part.host, action), spelt, part.ports)
+
+
+def _intervals(host: tree.Host, action: str) -> tuple[Interval, ...]:
+    match host:
+        case tree.Address(family, 0, _) if action == "listen":
+            return tuple(part for part in _EVERY if family == 6 or part[0] == 4)
+        case tree.Address(family, 0, _):  # Linux connects 0.0.0.0 and :: to the loopback address
+            value = 0x7F000001 if family == 4 else 1
+            return ((family, value, value),)
+        case tree.Address(family, value, _):
+            return ((family, value, value),)
+        case tree.Cidr(family, base, prefix, _):
+            return ((family, base, base | ((1 << ((32 if family == 4 else 128) - prefix)) - 1)),)
+        case tree.AddressClass(word, _):
+            return CLASSES[word]
+        case tree.Anything(otherwise=False):
+            return _EVERY
+        case _:
+            return ()
+
+
+def _every(host: tree.Address, action: str) -> bool:
+    return action == "listen" and host.value == 0
+
+
+def _inside_loopback(host: tree.Host) -> bool:
+    if not isinstance(host, tree.Cidr):
+        return False
+    ((family, first, last),) = _intervals(host, "connect")
+    return any(family == f and a <= first and last <= b for f, a, b in LOOPBACK)
+
+
+def _scopes(parts: list[Part], protocols: tuple[str, ...], *, otherwise: bool) -> tuple[Scope, ...]:
+    scopes = {
+        Scope(protocols, part.ports)
+        for part in parts
+        if isinstance(part.host, tree.Anything) and part.host.otherwise is otherwise
+    }
+    return tuple(sorted(scopes, key=lambda scope: scope.ports))
+
+
+def _symbols(parts: list[Part], protocols: tuple[str, ...]) -> tuple[Symbol, ...]:
+    ports: dict[tuple[str, str], PortSet] = {}
+    for part in parts:
+        match part.host:
+            case tree.Name(name, _):
+                key = ("name", name)
+            case tree.Wildcard(name, _):
+                key = ("wildcard", name)
+            case tree.Variable(name, _):
+                key = ("variable", name)
+            case _:
+                continue
+        ports[key] = port_sets.union(ports.get(key, ()), part.ports)
+    return tuple(Symbol(*key, protocols, ports[key]) for key in sorted(ports))

@@ -1,0 +1,38 @@
+"""What the filter and its supervisor carry of a policy on Linux, rule by rule and meaning by meaning."""
+
+from __future__ import annotations
+
+from flowproof.artifact.model import Fidelity
+from flowproof.lower.fidelity import FidelityClass, action_findings, row, symbol_findings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flowproof.ir.model import Policy
+    from flowproof.lower.seccomp.plan import Plan
+
+__all__ = ["fidelity"]
+
+_EXACT = FidelityClass.EXACT.value
+
+
+def fidelity(policy: Policy, plan: Plan) -> tuple[Fidelity, ...]:
+    """Return a row for each rule, in order, and one for each fixed meaning that is in force."""
+    rules = (row(rule, (*action_findings(rule), *symbol_findings(rule))) for rule in policy.rules)
+    return (*rules, *_meanings(policy, plan))
+
+
+def _meanings(policy: Policy, plan: Plan) -> Iterator[Fidelity]:
+    if plan.traps:
+        yield Fidelity("meaning:foreign-abi", _EXACT, _EXACT, None)
+        yield Fidelity("meaning:io-uring", _EXACT, None, "refused by the kernel and not counted")
+        yield Fidelity("meaning:loopback", _EXACT, _EXACT, None)
+    if plan.connect:
+        yield Fidelity("meaning:metadata", _EXACT, _EXACT, None)
+        yield Fidelity("meaning:unix", _EXACT, _EXACT, None)
+        yield Fidelity("meaning:unreadable", _EXACT, _EXACT, None)
+    if policy.connect_denies:
+        yield Fidelity("meaning:families", _EXACT, _EXACT, None)
+    if plan.listen:
+        yield Fidelity("meaning:listen", _EXACT, _EXACT, None)

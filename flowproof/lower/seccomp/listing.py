@@ -1,0 +1,98 @@
+"""The listing of a Linux artifact: what a reviewer reads and goldens pin. Bytes follow from it."""
+
+from __future__ import annotations
+
+from flowproof.lower import listing as common
+from flowproof.lower.seccomp.bpf import AND, JA, JEQ, JGE, LOAD, MNEMONICS, RETURN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flowproof.artifact.model import Artifact, Instruction, Program
+
+__all__ = ["listing"]
+
+
+def listing(artifact: Artifact) -> str:
+    """Return *artifact* in words, the program instruction by instruction."""
+    program = artifact.program
+    if program is None:
+        raise ValueError(f"`{artifact.target}` has no program")
+    sections = [
+        list(common.heading(artifact)),
+        list(_summary(program)),
+        list(common.rules(artifact)),
+        list(common.fidelity(artifact)),
+        list(common.symbols(artifact)),
+        list(_program(artifact, program)),
+        list(common.tables(artifact)) if artifact.lanes else [],
+    ]
+    return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
+
+
+def _summary(program: Program) -> Iterator[str]:
+    yield "In words"
+    if not program.trapped:
+        yield "  no rule needs to see a system call: every call is allowed, nothing is recorded"
+        return
+    calls = [
+        "sendto with an address" if call.call == "sendto" else call.call for call in program.trapped
+    ]
+    yield f"  decided by the supervisor: {', '.join(calls)}"
+    for special in dict.fromkeys(reply.special for reply in program.fixed):
+        events = [reply.event for reply in program.fixed if reply.special == special]
+        errno = next(reply.errno for reply in program.fixed if reply.special == special)
+        what = _fixed(events, program.arch)
+        yield f"  {errno} by a fixed reply, recorded as {special}: {what}"
+    for errno in dict.fromkeys(call.errno for call in program.refused):
+        refused = [call.call for call in program.refused if call.errno == errno]
+        yield f"  {errno} by the kernel, not counted: {', '.join(refused)}"
+    yield "  allowed without a look at any argument: every other call"
+
+
+def _fixed(events: list[str], arch: str) -> str:
+    if events == ["foreign-abi"]:
+        x32 = " or with the x32 bit" if arch == "x86_64" else ""
+        return f"calls of another architecture{x32}"
+    return (
+        f"{' and '.join(events)} but for INET and INET6 with TCP or UDP, UNIX, and NETLINK with"
+        " NETLINK_ROUTE"
+    )
+
+
+def _program(artifact: Artifact, program: Program) -> Iterator[str]:
+    yield f"Program for {program.arch}, {len(program.instructions)} instructions"
+    rows = [("", "code", "jt", "jf", "k", "operation", "in words", "rules")]
+    for at, step in enumerate(program.instructions):
+        rows.append(
+            (
+                f"{at:04}",
+                f"{step.code:#04x}",
+                str(step.jt),
+                str(step.jf),
+                f"{step.k:#010x}",
+                _operation(at, step),
+                step.words,
+                common.some(artifact.rules[rule].id for rule in step.rules),
+            )
+        )
+    yield from common.columns(rows)
+
+
+def _operation(at: int, step: Instruction) -> str:
+    """Return the instruction as an assembler would write it, jumps with the index they go to."""
+    name = MNEMONICS[step.code]
+    match step.code:
+        case _ if step.code == LOAD:
+            return f"{name} [{step.k}]"
+        case _ if step.code == AND:
+            return f"{name} {step.k:#x}"
+        case _ if step.code == JA:
+            return f"{name} {at + 1 + step.k:04}"
+        case _ if step.code in (JEQ, JGE):
+            return f"{name} {step.k:#x} ? {at + 1 + step.jt:04} : {at + 1 + step.jf:04}"
+        case _ if step.code == RETURN:
+            return f"{name} {step.k:#x}"
+        case _:
+            raise ValueError(f"{step.code:#x} is no code of this backend")

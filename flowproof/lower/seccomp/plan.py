@@ -1,0 +1,71 @@
+"""What a program has to trap, and which rules ask for it: only what some rule needs to see."""
+
+from __future__ import annotations
+
+from flowproof.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flowproof.ir.model import Policy, Rule
+
+__all__ = ["Plan", "plan"]
+
+
+class Plan(Value):
+    """The rules (by index) that ask for each part of a program; no rule: the part is left out.
+
+    *connect*: connect, sendto with an address, sendmsg and sendmmsg are decided. *listen*: listen is.
+    *families*: socket and socketpair pass an allow-list. *foreign*: another ABI gets a fixed reply.
+    *io_uring*: its calls fail in the kernel.
+    """
+
+    connect: tuple[int, ...]
+    listen: tuple[int, ...]
+    families: tuple[int, ...]
+    foreign: tuple[int, ...]
+    io_uring: tuple[int, ...]
+
+    @property
+    def traps(self) -> bool:
+        """Whether anything is trapped at all."""
+        return bool(self.connect or self.listen)
+
+
+def plan(policy: Policy) -> Plan:
+    """Return what the program of *policy* has to do.
+
+    An implied rule alone traps nothing: it says what a trap that some written rule needs does besides.
+    """
+
+    def where(wanted: Callable[[Rule], bool]) -> tuple[int, ...]:
+        return tuple(at for at, rule in enumerate(policy.rules) if wanted(rule))
+
+    def stands_for(meaning: str) -> Callable[[Rule], bool]:
+        return lambda rule: (
+            rule.meaning == meaning
+            or (
+                rule.meaning is None
+                and rule.action == "connect"
+                and rule.verb != "allow"
+                and (rule.refuses or meaning != "io-uring")  # nobody counts io_uring
+                and (rule.targets.bare_anything or rule.targets.bare_otherwise)
+            )
+        )
+
+    connect = where(lambda rule: rule.action == "connect" and rule.meaning is None)
+    refusing = where(
+        lambda rule: rule.action == "connect" and rule.meaning is None and rule.refuses
+    )
+    listen = where(lambda rule: rule.action == "listen" and rule.meaning is None)
+    if policy.connect_denies:  # off loopback a listen is refused as soon as a connect rule denies
+        listen = listen or where(lambda rule: rule.meaning == "listen") or refusing
+    trapped = tuple(sorted({*connect, *listen}))
+    return Plan(
+        connect=connect,
+        listen=listen,
+        families=(where(stands_for("families")) or refusing) if policy.connect_denies else (),
+        foreign=(where(stands_for("foreign-abi")) or trapped) if trapped else (),
+        io_uring=(where(stands_for("io-uring")) or trapped) if trapped else (),
+    )

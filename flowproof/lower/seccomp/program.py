@@ -1,0 +1,203 @@
+"""A plan → the program: prologue, a tree over system call numbers, the two checks that read arguments."""
+
+from __future__ import annotations
+
+from flowproof.artifact.model import FixedReply, Program, RefusedCall, TrappedCall
+from flowproof.lower.seccomp.assemble import Leaf, Step, assemble, tree
+from flowproof.lower.seccomp.bpf import AND, JEQ, LOAD, RETURN
+from flowproof.lower.seccomp.numbers import (
+    __X32_SYSCALL_BIT,
+    AF_INET,
+    AF_INET6,
+    AF_NETLINK,
+    AF_UNIX,
+    AUDIT_ARCH_AARCH64,
+    AUDIT_ARCH_X86_64,
+    EPERM,
+    IPPROTO_TCP,
+    IPPROTO_UDP,
+    NETLINK_ROUTE,
+    SECCOMP_DATA_ARCH,
+    SECCOMP_DATA_ARGS,
+    SECCOMP_DATA_NR,
+    SECCOMP_RET_ALLOW,
+    SECCOMP_RET_ERRNO,
+    SECCOMP_RET_USER_NOTIF,
+    SOCK_DGRAM,
+    SOCK_STREAM,
+    SYSCALLS,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flowproof.lower.seccomp.plan import Plan
+
+__all__ = ["ARCHITECTURES", "program"]
+
+ARCHITECTURES: dict[str, int] = {"x86_64": AUDIT_ARCH_X86_64, "aarch64": AUDIT_ARCH_AARCH64}
+"""Architecture → its value in ``seccomp_data.arch``."""
+
+_X32 = __X32_SYSCALL_BIT
+_SOCK_TYPE_MASK = 0xF  # linux/net.h: the type without SOCK_CLOEXEC and SOCK_NONBLOCK
+_IO_URING = ("io_uring_setup", "io_uring_enter", "io_uring_register")
+_DECIDED = ("connect", "sendto", "sendmsg", "sendmmsg")
+
+_ALLOW = "allow"
+_DECIDE = "decide"
+_FOREIGN = "foreign"
+_FAMILY = "family"
+_EPERM = "eperm"
+_SENDTO = "sendto"
+_SOCKET = "socket"
+
+
+def program(plan: Plan, arch: str) -> Program:
+    """Return the program of *plan* for *arch* (a key of `ARCHITECTURES`)."""
+    if not plan.traps:
+        only = Step(RETURN, SECCOMP_RET_ALLOW, "allow: no rule needs to see a system call")
+        return Program(arch, assemble([only]), (), (), ())
+    numbers = SYSCALLS[arch]
+    leaves = _leaves(plan, arch)
+    name_of = {number: name for name, number in numbers.items()}
+    steps = [
+        *_prologue(plan, arch),
+        *tree(leaves, lambda number: _words(number, name_of), _union),
+        *(_sendto(plan) if plan.connect else ()),
+        *(_socket(plan) if plan.families else ()),
+        *_returns(plan),
+    ]
+    trapped = [(numbers[call], call) for call in _DECIDED if plan.connect]
+    trapped += [(numbers["listen"], "listen")] if plan.listen else []
+    fixed = [FixedReply("foreign-abi", None, "EPERM", "foreign-abi")]
+    if plan.families:
+        fixed += [
+            FixedReply(call, numbers[call], "EPERM", "families")
+            for call in ("socket", "socketpair")
+        ]
+    return Program(
+        arch,
+        assemble(steps),
+        tuple(TrappedCall(number, call) for number, call in sorted(trapped)),
+        tuple(fixed),
+        tuple(RefusedCall(numbers[call], call, "EPERM") for call in _IO_URING),
+    )
+
+
+def _words(number: int, name_of: dict[int, str]) -> str:
+    if number == _X32:
+        return f"{number:#x} (the x32 bit)"
+    if number in name_of:
+        return f"{number} ({name_of[number]})"
+    # A run's first number may be one past the last call of a run, which older headers do not name.
+    return str(number)
+
+
+def _leaves(plan: Plan, arch: str) -> list[Leaf]:
+    """Return the runs of numbers with one destiny each, in order, from 0 on."""
+    numbers = SYSCALLS[arch]
+    special: dict[int, tuple[str, tuple[int, ...]]] = {}
+    if plan.connect:
+        for call in _DECIDED:
+            label = _SENDTO if call == "sendto" else _DECIDE
+            special[numbers[call]] = (label, plan.connect)
+    if plan.listen:
+        special[numbers["listen"]] = (_DECIDE, plan.listen)
+    if plan.families:
+        special[numbers["socket"]] = special[numbers["socketpair"]] = (_SOCKET, plan.families)
+    for call in _IO_URING:
+        special[numbers[call]] = (_EPERM, plan.io_uring)
+    # x86_64 numbers with the x32 bit are calls of another ABI under the same arch value; every number
+    # above, -1 too, goes the same way. Numbers 512 to 547 stopped being x32's in Linux 5.4, and the
+    # runner needs 5.19.
+    ends = {_X32: (_FOREIGN, plan.foreign)} if arch == "x86_64" else {}
+    found: list[Leaf] = []
+    for first in sorted({0, *special, *(number + 1 for number in special), *ends}):
+        label, rules = special.get(first) or ends.get(first) or (_ALLOW, ())
+        if not found or (found[-1].label, found[-1].rules) != (label, rules):
+            found.append(Leaf(first, label, rules))
+    return found
+
+
+def _union(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
+    if left is right or not right:
+        return left
+    return tuple(sorted({*left, *right})) if left else right
+
+
+def _prologue(plan: Plan, arch: str) -> Iterator[Step]:
+    yield Step(LOAD, SECCOMP_DATA_ARCH, "the call's architecture", plan.foreign)
+    yield Step(JEQ, ARCHITECTURES[arch], f"is it {arch}?", plan.foreign, otherwise=_FOREIGN)
+    yield Step(LOAD, SECCOMP_DATA_NR, "the system call's number", _union(plan.connect, plan.listen))
+
+
+def _argument(index: int, high: bool = False) -> int:
+    """Return the offset of a word of an argument (little-endian: the low word comes first)."""
+    return SECCOMP_DATA_ARGS + 8 * index + (4 if high else 0)
+
+
+def _sendto(plan: Plan) -> Iterator[Step]:
+    """A NULL address is what send() on a connected socket is: nothing to decide. A pointer has 64 bits."""
+    rules = plan.connect
+    yield Step(LOAD, _argument(4), "sendto: dest_addr, low word", rules, label=_SENDTO)
+    yield Step(JEQ, 0, "all zero?", rules, otherwise=_DECIDE)
+    yield Step(LOAD, _argument(4, high=True), "sendto: dest_addr, high word", rules)
+    yield Step(JEQ, 0, "all zero: no address?", rules, then=_ALLOW, otherwise=_DECIDE)
+
+
+def _socket(plan: Plan) -> Iterator[Step]:
+    """The allow-list over int arguments: the kernel reads the low word of each, and so does the filter."""
+    rules = plan.families
+
+    def load(argument: int, words: str, label: str | None = None) -> Step:
+        return Step(LOAD, _argument(argument), words, rules, label=label)
+
+    def equal(value: int, words: str, then: str, otherwise: str | None = None) -> Step:
+        return Step(JEQ, value, words, rules, then=then, otherwise=otherwise)
+
+    yield load(0, "socket: family", _SOCKET)
+    yield equal(AF_INET, "AF_INET?", "internet")
+    yield equal(AF_INET6, "AF_INET6?", "internet")
+    yield equal(AF_UNIX, "AF_UNIX?", _ALLOW)
+    yield equal(AF_NETLINK, "AF_NETLINK?", "netlink", _FAMILY)
+    yield load(1, "socket: type", "internet")
+    yield Step(AND, _SOCK_TYPE_MASK, "without its flags", rules)
+    yield equal(SOCK_STREAM, "SOCK_STREAM?", "stream")
+    yield equal(SOCK_DGRAM, "SOCK_DGRAM?", "datagram", _FAMILY)
+    yield load(2, "socket: protocol of a stream", "stream")
+    yield equal(0, "the type's own?", _ALLOW)
+    yield equal(IPPROTO_TCP, "TCP?", _ALLOW, _FAMILY)
+    yield load(2, "socket: protocol of a datagram socket", "datagram")
+    yield equal(0, "the type's own?", _ALLOW)
+    yield equal(IPPROTO_UDP, "UDP?", _ALLOW, _FAMILY)
+    yield load(2, "socket: netlink protocol", "netlink")
+    yield equal(NETLINK_ROUTE, "NETLINK_ROUTE?", _ALLOW, _FAMILY)
+
+
+def _returns(plan: Plan) -> Iterator[Step]:
+    decided = _union(plan.connect, plan.listen)
+    yield Step(RETURN, SECCOMP_RET_ALLOW, "allow", label=_ALLOW)
+    yield Step(RETURN, SECCOMP_RET_USER_NOTIF, "the supervisor decides", decided, label=_DECIDE)
+    if plan.families:
+        yield Step(
+            RETURN,
+            SECCOMP_RET_USER_NOTIF,
+            "fixed reply EPERM, recorded: socket family",
+            plan.families,
+            label=_FAMILY,
+        )
+    yield Step(
+        RETURN,
+        SECCOMP_RET_USER_NOTIF,
+        "fixed reply EPERM, recorded: foreign ABI",
+        plan.foreign,
+        label=_FOREIGN,
+    )
+    yield Step(
+        RETURN,
+        SECCOMP_RET_ERRNO | EPERM,
+        "EPERM by the kernel: io_uring",
+        plan.io_uring,
+        label=_EPERM,
+    )

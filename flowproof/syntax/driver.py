@@ -1,0 +1,142 @@
+"""An LALR parser over ready-made tables: what Lark does at runtime, without importing Lark."""
+
+from __future__ import annotations
+
+import re
+
+from flowproof.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+__all__ = ["BAD", "END", "Parser", "Rule", "Tables", "Token", "tokens"]
+
+END = "$END"
+BAD = "BAD"
+
+
+class Rule(Value):
+    """One production: *length* symbols become an *origin*; *keep* says which of them are children.
+
+    *name* is what the tree calls it; None splices the children into the rule above.
+    """
+
+    origin: str
+    length: int
+    keep: tuple[int, ...]
+    name: str | None
+
+
+class Tables(Value):
+    """ACTION and GOTO in one: per state, symbol to next state plus 1, or minus (rule plus 1) to reduce."""
+
+    digest: str
+    pattern: str
+    keywords: dict[str, str]
+    states: tuple[dict[str, int], ...]
+    rules: tuple[Rule, ...]
+    starts: dict[str, int]
+    ends: dict[str, int]
+
+
+class Token:
+    """A word of the sentence: its terminal, its text, and where it stands (end exclusive)."""
+
+    __slots__ = ("end", "start", "text", "type")
+
+    def __init__(self, kind: str, text: str, start: int, end: int) -> None:
+        self.type = kind
+        self.text = text
+        self.start = start
+        self.end = end
+
+    def retyped(self, kind: str) -> Token:
+        """Return this token as one of another terminal: what the author meant by it."""
+        return Token(kind, self.text, self.start, self.end)
+
+
+class Parser:
+    """One parse: `feed` tokens, and ask with `accepts` what would be right."""
+
+    __slots__ = ("_build", "_end", "_values", "result", "states", "tables")
+
+    def __init__(
+        self, tables: Tables, start: str, build: Callable[[str, int, int, list[Any]], Any]
+    ) -> None:
+        self.tables = tables
+        self._build = build
+        self._end = tables.ends[start]
+        self.states = [tables.starts[start]]
+        self._values: list[tuple[Any, int, int]] = []
+        self.result: Any = None
+
+    def feed(self, token: Token) -> bool:
+        """Take *token*; False leaves the parser where the token does not fit."""
+        table, rules = self.tables.states, self.tables.rules
+        while (action := table[self.states[-1]].get(token.type, 0)) < 0:
+            self._reduce(rules[-action - 1])
+            if token.type == END and self.states[-1] == self._end:
+                self.result = self._values[-1][0][0]
+                return True
+        if action == 0:
+            return False
+        self.states.append(action - 1)
+        self._values.append(([token], token.start, token.end))
+        return True
+
+    def _reduce(self, rule: Rule) -> None:
+        popped = self._values[-rule.length :]
+        del self._values[-rule.length :], self.states[-rule.length :]
+        # the first list is taken over, not copied: a list of 10,000 destinations grows by one each time
+        children = popped[rule.keep[0]][0] if rule.keep else []
+        for at in rule.keep[1:]:
+            children += popped[at][0]
+        first, last = popped[0][1], popped[-1][2]
+        if rule.name is not None:
+            children = [self._build(rule.name, first, last, children)]
+        self._values.append((children, first, last))
+        self.states.append(self.tables.states[self.states[-1]][rule.origin] - 1)
+
+    def expected(self) -> list[str]:
+        """Return the terminals that fit next, in the order of their names."""
+        names = (name for name in self.tables.states[self.states[-1]] if name.isupper())
+        return sorted(name for name in names if self.accepts([name]))
+
+    def accepts(self, types: list[str]) -> bool:
+        """Tell whether tokens of these *types* would all fit, one after the other."""
+        table, rules, states = self.tables.states, self.tables.rules, list(self.states)
+        for kind in types:
+            while (action := table[states[-1]].get(kind, 0)) < 0:
+                rule = rules[-action - 1]
+                del states[-rule.length :]
+                states.append(table[states[-1]][rule.origin] - 1)
+                if kind == END and states[-1] == self._end:
+                    return True
+            if action == 0:
+                return False
+            states.append(action - 1)
+        return True
+
+
+def tokens(tables: Tables, text: str) -> Iterator[Token]:
+    """Yield the tokens of *text*, then one of type ``$END``; what is no token is one of type ``BAD``."""
+    match = re.compile(tables.pattern).match
+    at = 0
+    while at < len(text):
+        found = match(text, at)
+        if found is None:
+            end = at
+            while end < len(text) and text[end] not in " \t\r\n,":
+                end += 1
+            yield Token(BAD, text[at : max(end, at + 1)], at, max(end, at + 1))
+            at = max(end, at + 1)
+            continue
+        kind, word = str(found.lastgroup), found.group()
+        if kind != "SPACE":
+            yield Token(tables.keywords.get(word, kind), word, at, found.end())
+        at = found.end()
+    # a missing word is missing behind the last one that is there
+    end = len(text.rstrip(" \t\r\n"))
+    yield Token(END, "", end, end)

@@ -1,0 +1,131 @@
+"""What an author is told about a word that does not fit where it stands."""
+
+from __future__ import annotations
+
+import re
+
+from flowproof.syntax.driver import BAD, END
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from flowproof.diagnostics import Report, Span
+    from flowproof.source.documents import Text
+    from flowproof.syntax.driver import Tables, Token
+
+__all__ = ["describe", "keywords", "misspelt", "report"]
+
+_DESTINATION = {"WORD", "STRING", "BRACKETED", "UNIX", "ANYTHING"}
+_ORDER = ("ALLOW", "OBSERVE", "EXPECT", "DENY", "NEVER", "CONNECT", "LISTEN", "DELETE", "RENAME")
+_CUT = re.compile(r"[ \t]+#")
+
+
+def keywords(tables: Tables, expected: Iterable[str]) -> dict[str, str]:
+    """Return the words that would fit, each with its terminal."""
+    fit = set(expected)
+    return {word: kind for word, kind in tables.keywords.items() if kind in fit}
+
+
+def describe(tables: Tables, expected: Iterable[str], before: list[Token]) -> str:
+    """Return what would fit, in the words of an author: "`tcp`, `udp` or `to`"."""
+    fit = set(expected)
+    spelt = {kind: word for word, kind in tables.keywords.items()}
+    names: list[str] = []
+    if fit >= _DESTINATION:
+        names.append("a destination")
+        fit -= {*_DESTINATION, "LOOPBACK", "PRIVATE", "LINK_LOCAL", "METADATA", "MULTICAST"}
+    elif fit >= {"WORD", "STRING"}:
+        last = next((t.type for t in reversed(before) if t.type in {"CALL", "UNDER", "AT"}), "")
+        names.append("a tool" if last == "CALL" else "a path")
+        fit -= {"WORD", "STRING"}
+    elif "WORD" in fit:
+        names.append("a port")
+    elif "STRING" in fit:
+        names.append("a reason in double quotes")
+    ranked = sorted(fit, key=lambda kind: (_ORDER.index(kind) if kind in _ORDER else 99, kind))
+    names += [f"`{spelt[kind]}`" for kind in ranked if kind in spelt]
+    names += [f"`{sign}`" for kind, sign in (("COMMA", ","), ("RBRACE", "}")) if kind in fit]
+    if END in fit:
+        names.append("the end")
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else "nothing"
+
+
+def misspelt(token: Token, meant: str, text: Text, found: Report) -> None:
+    """Report a keyword that is nearly one."""
+    found.error(
+        "FP302",
+        f"`{token.text}` is no word of the language here",
+        text.at(token.start, token.end),
+        f"did you mean `{meant}`?",
+    )
+
+
+def report(
+    tables: Tables,
+    token: Token,
+    expected: list[str],
+    before: list[Token],
+    *,
+    text: Text,
+    found: Report,
+) -> None:
+    """Report *token*, which stands where one of *expected* should, behind the words *before* it."""
+    place = text.at(token.start, token.end)
+    fitting = describe(tables, expected, before)
+    cut = _cut_by_comment(text)
+    if token.type == END:
+        what = "the sentence ends" if before else "there is nothing"
+        where = f"{what} where {fitting} is expected"
+        found.error("FP303", where, place, cut or _ending(before))
+    elif token.type == BAD:
+        _bad(token, place, cut, found)
+    else:
+        way = _way_out(tables, token, expected)
+        found.error("FP301", f"`{token.text}` where {fitting} is expected", place, way)
+
+
+def _ending(before: list[Token]) -> str | None:
+    if not before:
+        return "a sentence is a verb and an action: `deny connect to anything else`"
+    if before[-1].type == "COMMA":
+        return "take the last comma away, or add what it announces"
+    return None
+
+
+def _bad(token: Token, place: Span, cut: str | None, found: Report) -> None:
+    if token.text[0] == '"' and token.text.count('"') == 1:
+        way = cut or 'end it with `"`; inside it, `\\"` is a quote and `\\\\` a backslash'
+        found.error("FP305", f"`{token.text}` opens a quote that is not closed", place, way)
+    elif token.text[0] == '"' and "\\" in token.text:
+        way = '`\\"` and `\\\\` are the only escapes'
+        found.error("FP305", f"`{token.text}` holds an escape that is none", place, way)
+    elif '"' in token.text:
+        way = "put a space between the words, or the whole word in quotes"
+        found.error("FP304", f"`{token.text}` has a quote in the middle of a word", place, way)
+    else:
+        sign = next((c for c in token.text if c in "{}[]?"), token.text[0])
+        message = f"`{token.text}` holds `{sign}`, which stands only in quotes"
+        found.error("FP304", message, place, f'write `"{token.text}"`')
+
+
+def _way_out(tables: Tables, token: Token, expected: list[str]) -> str | None:
+    if "WORD" in expected and token.text in tables.keywords:
+        return f'`{token.text}` is a keyword; as a name or a path it is quoted: `"{token.text}"`'
+    if expected == ["STRING"]:
+        return 'write the reason as `because "…"`'
+    if "WORD" in expected and token.type == "BRACKETED":
+        return f'what holds `[` is quoted: `"{token.text}"`'
+    if token.type == "WORD" and END in expected:
+        return "a word that holds a space is quoted; a list is parted by commas"
+    return None
+
+
+def _cut_by_comment(text: Text) -> str | None:
+    """Return the advice for a plain scalar that a comment ended, or None."""
+    source, end = text.span.source.text, text.span.end
+    if text.span.start < end and source[text.span.start] in "\"'|>":
+        return None
+    if _CUT.match(source, end):
+        return "quote this: ` #` begins a comment, and what follows it is not read"
+    return None

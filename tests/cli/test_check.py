@@ -1,0 +1,153 @@
+"""`flowproof check`: every mistake at once, lint, and what packs open."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from flowproof.cli.main import main
+
+FLOW = """\
+name: T
+agent: {{command: "true"}}
+control:
+  id: {id}
+{uses}  rules:
+{rules}
+"""
+
+
+def write(folder: Path, *rules: str, control: str = "t.f", uses: str = "") -> str:
+    path = folder / f"{control}.flow.yaml"
+    lines = "\n".join(f"    {control}.r{number}: {rule}" for number, rule in enumerate(rules))
+    takes = f"  uses: [{uses}]\n" if uses else ""
+    path.write_text(FLOW.format(id=control, uses=takes, rules=lines or "    {}"))
+    return str(path)
+
+
+def answer(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, object]]:
+    code = main(["check", *words, "--format", "json"])
+    data = json.loads(capsys.readouterr().out)
+    assert data["exit"]["code"] == code
+    return code, data
+
+
+def codes(data: dict[str, object]) -> list[str]:
+    found = data["diagnostics"]
+    assert isinstance(found, list)
+    return [diagnostic["code"] for diagnostic in found]
+
+
+def test_a_valid_flow_ends_with_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path, "never connect to anything else")
+    assert main(["check", path]) == 0
+    assert capsys.readouterr().out == "1 document, nothing objectionable\n"
+
+
+def test_every_error_of_every_file_comes_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, "alow connect to 10.0.0.1", "deny connect to 10.0.0.256", control="t.a")
+    write(tmp_path, "deny conect to 10.0.0.1", control="t.b")
+    code, data = answer(capsys, str(tmp_path))
+    assert code == 2
+    found = data["diagnostics"]
+    assert isinstance(found, list)
+    assert [(Path(d["file"]).name, d["line"]) for d in found] == [
+        ("t.a.flow.yaml", 6),
+        ("t.a.flow.yaml", 7),
+        ("t.b.flow.yaml", 6),
+    ]
+
+
+def test_errors_are_printed_with_place_and_way_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path, "alow connect to 10.0.0.1")
+    assert main(["check", path]) == 2
+    out = capsys.readouterr().out
+    assert f"{path}:6:13: error[FP" in out
+    assert "allow" in out
+
+
+def test_a_control_that_asserts_nothing_is_lint(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path, "observe connect to anything")
+    code, data = answer(capsys, path)
+    assert (code, codes(data)) == (1, ["FP101"])
+    code, data = answer(capsys, write(tmp_path, control="t.empty"))
+    assert (code, codes(data)) == (1, ["FP101"])
+
+
+def test_one_id_in_two_flows_of_a_suite_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = Path(write(tmp_path, "never connect to anything else"))
+    path.with_name("other.flow.yaml").write_text(path.read_text())
+    code, data = answer(capsys, str(tmp_path))
+    assert code == 2
+    assert "FP501" in codes(data)
+
+
+def test_what_a_pack_opens_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "p.policy.yaml").write_text(
+        "policy: p\nrules:\n  index: allow connect to 203.0.113.7:443\n"
+    )
+    path = write(tmp_path, "never connect to anything else", uses="p.policy.yaml")
+    code, data = answer(capsys, path)
+    assert (code, codes(data)) == (0, ["FP102"])
+    found = data["diagnostics"]
+    assert isinstance(found, list)
+    assert found[0]["file"].endswith("p.policy.yaml")
+    assert "allow connect to 203.0.113.7:443" in found[0]["message"]
+
+
+def test_a_packs_catch_all_that_shrinks_is_noted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "p.policy.yaml").write_text(
+        "policy: p\nrules:\n  rest: never connect to anything else\n"
+    )
+    path = write(tmp_path, "allow connect to 203.0.113.7:443", uses="p.policy.yaml")
+    code, data = answer(capsys, path)
+    assert (code, codes(data)) == (0, ["FP103"])
+    closed = write(tmp_path, "deny connect to 203.0.113.7:443", control="t.g", uses="p.policy.yaml")
+    assert codes(answer(capsys, closed)[1]) == []
+
+
+def test_what_no_target_carries_is_noted_and_no_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path, "deny connect to ads.example.com", "never connect to anything else")
+    code, data = answer(capsys, path)
+    assert (code, codes(data)) == (0, ["FP114"])
+
+
+def test_a_folder_without_flows_ends_with_4(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert answer(capsys, str(tmp_path))[0] == 4
+    assert main(["check", str(tmp_path)]) == 4
+    assert "no flow in" in capsys.readouterr().err
+
+
+def test_a_path_that_is_not_there_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert answer(capsys, "no/such.flow.yaml")[0] == 2
+
+
+def test_bytes_that_are_no_utf8_end_with_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.flow.yaml"
+    path.write_bytes(b"name: \xff\xfe\n")
+    assert answer(capsys, str(path))[0] == 2
+
+
+def test_the_shipped_packs_and_examples_are_valid(capsys: pytest.CaptureFixture[str]) -> None:
+    root = Path(__file__).parents[2]
+    packs = [str(path) for path in sorted((root / "policies").glob("*.policy.yaml"))]
+    code, data = answer(capsys, str(root / "examples"), *packs)
+    assert (code, codes(data)) == (0, [])

@@ -1,0 +1,139 @@
+"""`flowproof explain`: the rule that handles an event with its place, and the page of a code."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from flowproof.cli.main import main
+from flowproof.resources import data_path
+
+FLOW = """\
+name: T
+agent: {command: "true"}
+control:
+  id: t.f
+  uses: [pack.policy.yaml]
+  rules:
+    t.f.api: allow connect to 203.0.113.0/24:443
+    t.f.rest: never connect to anything else
+"""
+PACK = 'policy: p\nrules:\n  meta: deny connect to metadata because "credentials"\n'
+
+
+@pytest.fixture
+def flow(tmp_path: Path) -> str:
+    (tmp_path / "pack.policy.yaml").write_text(PACK)
+    path = tmp_path / "t.flow.yaml"
+    path.write_text(FLOW)
+    return str(path)
+
+
+def test_the_handling_rule_is_named_with_its_place(
+    flow: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", flow, "connect tcp 198.51.100.1:443"]) == 0
+    out = capsys.readouterr().out
+    assert f"refused and counted by `t.f.rest` ({flow}:8:15)" in out
+    assert "never connect to anything else" in out
+    assert "makes control `t.f` fail" in out
+
+
+def test_a_rule_of_a_pack_is_named_with_the_packs_file(
+    flow: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", flow, "connect tcp 169.254.169.254:80"]) == 0
+    out = capsys.readouterr().out
+    assert "refused by `t.f/meta`" in out
+    assert "pack.policy.yaml:3:9, pack `p`" in out
+    assert "counted by `t.f.rest`" in out
+
+
+def test_json_has_what_the_language_says(flow: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", flow, "connect tcp 203.0.113.9:443", "--format", "json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert {key: answer[key] for key in ("event", "handling", "by", "asserting", "verdict")} == {
+        "event": "connect tcp 203.0.113.9:443",
+        "handling": "let-through",
+        "by": "t.f.api",
+        "asserting": [],
+        "verdict": "none",
+    }
+    assert answer["exit"]["code"] == 0
+    assert answer["rules"]["t.f.api"]["line"] == 7
+
+
+def test_an_exemption_is_by_no_rule(flow: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", flow, "connect tcp 127.0.0.1:80"]) == 0
+    assert "by no rule" in capsys.readouterr().out
+
+
+def test_a_refused_answer_still_ends_with_0_and_a_misspelt_event_with_2(
+    flow: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", flow, "conect tcp 10.0.0.9:443"]) == 2
+    assert "`connect tcp 10.0.0.9:443`" in capsys.readouterr().err
+
+
+def test_a_flow_with_an_error_is_not_explained(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.flow.yaml"
+    path.write_text(FLOW.replace("allow connect", "alow connect").replace("uses", "sets"))
+    assert main(["explain", str(path), "connect tcp 10.0.0.9:443"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "allow" in captured.err
+
+
+def test_a_folder_without_flows_ends_with_4(tmp_path: Path) -> None:
+    assert main(["explain", str(tmp_path), "connect tcp 10.0.0.9:443"]) == 4
+
+
+def test_a_folder_with_several_flows_has_no_one_answer(
+    flow: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = Path(flow).with_name("u.flow.yaml")
+    other.write_text(FLOW.replace("t.f", "t.u"))
+    assert main(["explain", str(other.parent), "connect tcp 10.0.0.9:443"]) == 2
+    assert "u.flow.yaml" in capsys.readouterr().err
+
+
+def test_the_page_of_a_code_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "FP101"]) == 0
+    assert capsys.readouterr().out.startswith("# FP101: ")
+    assert main(["explain", "fp101"]) == 0
+
+
+def test_an_unknown_code_gets_its_near_miss(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "FP1O1"]) == 2
+    assert main(["explain", "FP011"]) == 2
+    assert "did you mean `FP101`?" in capsys.readouterr().err
+
+
+def test_a_path_alone_asks_for_an_event(flow: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", flow]) == 2
+    assert "needs an event" in capsys.readouterr().err
+
+
+def test_every_code_that_the_source_names_has_its_page() -> None:
+    package = Path(__file__).parents[2] / "flowproof"
+    named = {
+        code
+        for path in package.rglob("*.py")
+        for code in re.findall(r'"(FP\d{3})"', path.read_text(encoding="utf-8"))
+    }
+    pages = {path.stem for path in Path(data_path("docs", "codes")).glob("FP*.md")}
+    assert named
+    assert sorted(named - pages) == []
+
+
+@pytest.mark.parametrize("page", sorted(Path(data_path("docs", "codes")).glob("FP*.md")))
+def test_a_page_says_what_to_avoid_what_to_prefer_and_why(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith(f"# {page.stem}: ")
+    places = [text.index(f"**{word}**") for word in ("Avoid", "Prefer", "Why")]
+    assert places == sorted(places)

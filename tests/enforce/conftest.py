@@ -1,0 +1,124 @@
+"""Fixtures of the enforcement tests, the rule that CI skips nothing, and the list of cases that ran."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+from missing import missing, under_ci
+from namespace import PLAIN, ROOT, Namespace
+from product import Product
+from stage import PROGRAMS, Stage
+
+CASES = pytest.StashKey[dict[str, set[str]]]()
+"""Case id → outcomes of the tests that carry it, in this session."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the list of cases behind everything that could run one."""
+    items.sort(key=lambda item: "named_cases" in item.nodeid)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Note which cases ran; under CI turn a skip into a failure, whoever asked for it."""
+    report = yield
+    if report.skipped and under_ci():
+        report.outcome = "failed"
+        report.longrepr = f"skipped under CI: {report.longrepr}"
+    if call.when == "call" or not report.passed:
+        ran = item.config.stash.setdefault(CASES, {})
+        for mark in item.iter_markers("case"):
+            for case in mark.args:
+                ran.setdefault(case, set()).add(report.outcome)
+    return report
+
+
+@pytest.fixture
+def cases_ran(request: pytest.FixtureRequest) -> dict[str, set[str]]:
+    """Return the outcomes by case id, so far."""
+    return request.config.stash.setdefault(CASES, {})
+
+
+@pytest.fixture(scope="session")
+def product() -> Iterator[Product]:
+    """flowproof where root and nobody alike can run it."""
+    root = Path(tempfile.mkdtemp(prefix="flowproof-product-"))
+    yield Product(root)
+    shutil.rmtree(root)
+
+
+@pytest.fixture(scope="session")
+def namespace() -> Iterator[Namespace]:
+    """A network namespace with the servers of the cases."""
+    for tool in ("unshare", "nsenter", "setpriv", "env"):
+        if not shutil.which(tool):
+            missing(f"`{tool}` (util-linux, coreutils)")
+    folder = Path(tempfile.mkdtemp(prefix="flowproof-outside-"))
+    folder.chmod(0o755)
+    try:
+        space = Namespace(folder)
+    except OSError as problem:
+        missing(str(problem))
+    yield space
+    space.close()
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def built() -> Iterator[dict[str, Path]]:
+    """The C probe programs, compiled."""
+    if not shutil.which("gcc"):
+        missing("`gcc` (with libc6-dev)")
+    folder = Path(tempfile.mkdtemp(prefix="flowproof-built-"))
+    folder.chmod(0o755)
+    found = {}
+    for source in sorted(PROGRAMS.glob("*.c")):
+        target = folder / source.stem
+        flags = ["-O2", "-Wall", "-Werror", "-pthread"]
+        if source.stem == "foreign":
+            flags += ["-mno-red-zone"]
+        made = subprocess.run(
+            ["gcc", *flags, "-o", str(target), str(source)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if made.returncode == 0:
+            found[source.stem] = target
+        elif source.stem != "foreign":  # x86_64 only: its tests say so themselves
+            pytest.fail(made.stderr)
+    yield found
+    shutil.rmtree(folder)
+
+
+def _stage(namespace: Namespace, product: Product, identity: str) -> Iterator[Stage]:
+    stage = Stage(namespace, product, identity)
+    yield stage
+    stage.close()
+
+
+@pytest.fixture(params=[ROOT, PLAIN])
+def stage(
+    request: pytest.FixtureRequest, namespace: Namespace, product: Product
+) -> Iterator[Stage]:
+    """A stage for each identity."""
+    yield from _stage(namespace, product, request.param)
+
+
+@pytest.fixture
+def plain_stage(namespace: Namespace, product: Product) -> Iterator[Stage]:
+    """A stage without capabilities."""
+    yield from _stage(namespace, product, PLAIN)
+
+
+@pytest.fixture
+def root_stage(namespace: Namespace, product: Product) -> Iterator[Stage]:
+    """A stage with every capability of its (user) namespace."""
+    yield from _stage(namespace, product, ROOT)

@@ -1,0 +1,27 @@
+"""C28: kills the process that it was started by, waits, and tries to connect."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import time
+
+from probe import attempt, report
+
+
+def main() -> None:
+    """Kill the supervisor, then try the host and port of the command line."""
+    host, port = sys.argv[1], int(sys.argv[2])
+    killed = attempt(lambda: os.kill(os.getppid(), signal.SIGKILL))
+    report(killed=killed, connect="not reached")
+    time.sleep(0.2)
+    with socket.socket() as sock:
+        sock.settimeout(5)
+        seen = attempt(lambda: sock.connect((host, port)))
+    report(killed=killed, connect=seen)
+    time.sleep(30)
+
+
+main()
