@@ -761,6 +761,25 @@ def test_a_unix_path_that_a_rule_allows_is_let_through_by_that_very_file(tmp_pat
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give its identity up")
+def test_a_message_over_a_pair_is_from_its_sender_s_user() -> None:
+    def work() -> object:
+        left, right = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        right.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        if os.fork() == 0:
+            os.setresgid(65534, 65534, 65534)
+            os.setresuid(65534, 65534, 65534)
+            left.sendmsg([b"x"])
+            os._exit(0)
+        os.wait()
+        _data, ancillary, _flags, _address = right.recvmsg(9, 64)
+        return struct.unpack("=iii", ancillary[0][2])[1]
+
+    with contained(work) as run:
+        assert run.wait() == 65534
+    assert run.faults == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give its identity up")
 def test_a_unix_socket_is_reached_with_the_caller_s_own_rights(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     shut = tmp_path / "shut"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from errno import EINTR, EISCONN
+from functools import partial
 
 from flowproof.run.caller import Work
 from flowproof.run.calls.destination import attempted, judge, read_address
@@ -30,7 +31,8 @@ def handle(caller: Caller, arguments: tuple[int, ...]) -> int | Work:
         if target.refusal:
             return -target.refusal
         kernel = caller.kernel
-        if (target.quick and not caller.crowded) or kernel.nonblocking(duplicate):
+        inline = target.quick and (not caller.crowded or target.protocol == "udp")
+        if inline or kernel.nonblocking(duplicate):
             return perform(kernel, caller.operation, duplicate, target)
         work = _later(kernel, duplicate, target, held)
         held = ()
@@ -53,7 +55,8 @@ def perform(kernel: Kernel, operation: Operation, duplicate: int, target: Target
             if target.identity is None:
                 kernel.connect(duplicate, target.act)
             else:
-                acting_as(kernel, target.identity, lambda: _connect(kernel, duplicate, target.act))
+                act = partial(_connect, kernel, duplicate, target.act)
+                acting_as(kernel, target.identity, act, operation)
         except OSError as error:
             if error.errno == EINTR:
                 if operation.withdrawn is not None:
