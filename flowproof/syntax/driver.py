@@ -89,10 +89,12 @@ class Parser:
     def _reduce(self, rule: Rule) -> None:
         popped = self._values[-rule.length :]
         del self._values[-rule.length :], self.states[-rule.length :]
-        # the first list is taken over, not copied: a list of 10,000 destinations grows by one each time
-        children = popped[rule.keep[0]][0] if rule.keep else []
-        for at in rule.keep[1:]:
-            children += popped[at][0]
+        if rule.keep:  # each list has one owner: a list that grows item by item is never copied
+            children = popped[rule.keep[0]][0]
+            for at in rule.keep[1:]:
+                children.extend(popped[at][0])
+        else:
+            children = []
         first, last = popped[0][1], popped[-1][2]
         if rule.name is not None:
             children = [self._build(rule.name, first, last, children)]

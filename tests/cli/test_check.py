@@ -72,14 +72,18 @@ def test_errors_are_printed_with_place_and_way_out(
     assert "allow" in out
 
 
-def test_a_control_that_asserts_nothing_is_lint(
+def test_a_control_without_rules_is_lint(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = write(tmp_path, "observe connect to anything")
-    code, data = answer(capsys, path)
+    code, data = answer(capsys, write(tmp_path))
     assert (code, codes(data)) == (1, ["FP101"])
-    code, data = answer(capsys, write(tmp_path, control="t.empty"))
-    assert (code, codes(data)) == (1, ["FP101"])
+
+
+def test_a_control_that_only_observes_is_told_that_it_asserts_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, data = answer(capsys, write(tmp_path, "observe connect to anything"))
+    assert (code, codes(data)) == (0, ["FP101"])
 
 
 def test_one_id_in_two_flows_of_a_suite_is_an_error(

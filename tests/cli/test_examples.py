@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from flowproof.cli.commands import doctor
 from flowproof.cli.main import main
-from flowproof.run.selftest import first_failure, self_test
+from flowproof.record.codes import Code
+from flowproof.run.selftest import Capability, first_failure, self_test
 
 pytestmark = pytest.mark.enforce
 
@@ -130,10 +132,6 @@ def test_the_doctor_says_that_this_machine_can(examples: Path) -> None:
 def test_the_doctor_says_what_a_machine_cannot(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from flowproof.cli.commands import doctor
-    from flowproof.record.codes import Code
-    from flowproof.run.selftest import Capability
-
     row = Capability("pidfd.listener", ok=False, code=Code.CHILD_DESCRIPTOR, detail="EPERM")
     monkeypatch.setattr(doctor, "self_test", lambda: (row,))
     assert main(["doctor"]) == 3

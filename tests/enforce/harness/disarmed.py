@@ -12,13 +12,12 @@ import json
 import os
 import sys
 
+from flowproof.artifact.model import Artifact, Entry, Instruction
+from flowproof.diagnostics import Report
 from flowproof.ir.resolve import resolve_flow
 from flowproof.lower.backend import compile_policy
 from flowproof.run.recorder import Command, run
 from flowproof.source.suite import load
-
-from flowproof.artifact.model import Artifact, Entry, Instruction
-from flowproof.diagnostics import Report
 from flowproof.values import replace
 
 ALLOW = Instruction(0x06, 0, 0, 0x7FFF0000)  # return SECCOMP_RET_ALLOW
