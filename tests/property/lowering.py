@@ -283,10 +283,7 @@ def _address_bounds(policy: Policy, artifact: Artifact, family: int) -> set[int]
                 if kin == family:
                     firsts.update((first, last + 1))
     return {
-        value
-        for first in firsts
-        for value in (first - 1, first)
-        if 0 <= value <= LAST[family]
+        value for first in firsts for value in (first - 1, first) if 0 <= value <= LAST[family]
     } | {LAST[family]}
 
 
@@ -321,9 +318,11 @@ def compare_program(program: Program, policy: Policy, judge: Judge, seen: Seen) 
         answer = bpf.run(code, bpf.data(number, arch, arguments))
         want = _wanted(program.arch, arch, number, arguments, connect, listen, families)
         assert answer.action == want, (program.arch, hex(arch), hex(number), arguments, answer)
-        reads = number in (
-            {NUMBERS[program.arch]["sendto"]} if connect else set()
-        ) | ({NUMBERS[program.arch][call] for call in ("socket", "socketpair")} if families else set())
+        reads = number in ({NUMBERS[program.arch]["sendto"]} if connect else set()) | (
+            {NUMBERS[program.arch][call] for call in ("socket", "socketpair")}
+            if families
+            else set()
+        )
         assert answer.argument_read <= reads, (hex(number), answer)
     seen.checked.add(wanted)
 
