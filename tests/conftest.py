@@ -7,6 +7,11 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A shared machine decides how long an example takes; CI draws the same ones each time.
+settings.register_profile("flowproof", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.load_profile("flowproof")
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -121,19 +121,8 @@ class Sets:
             )
             members = self._members[name]
             if members is not None:
-                self._otherwise(members)
                 self._parts[name] = self._expand(members, (*within, name))
         return self._parts[name]
-
-    def _otherwise(self, members: list[tree.Destination]) -> None:
-        for member in members:
-            if isinstance(member.host, tree.Anything) and member.host.otherwise:
-                self._report.error(
-                    "FP508",
-                    "a set holds destinations, and `anything else` is none",
-                    member.host.span,
-                    "write `anything else` in the rule",
-                )
 
 
 def destinations(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from errno import EBADF, EFAULT, EIO, ENOENT, ENOTSOCK, EPERM, ESRCH, errorcode
+from errno import EBADF, EFAULT, EINTR, EIO, ENOENT, ENOTSOCK, EPERM, ESRCH, errorcode
 
 from flowproof.record.codes import Code
+from flowproof.run.numbers import ERESTARTSYS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,17 +56,26 @@ class Operation:
     run), ``restart`` (the same, and the kernel will restart or interrupt it rightly) or ``dead``.
     """
 
-    __slots__ = ("call", "descriptor", "id", "looked", "started", "thread", "tid", "withdrawn")
+    __slots__ = ("call", "id", "looked", "started", "thread", "tid", "withdrawn")
 
     def __init__(self) -> None:
         self.id = 0
         self.tid = 0
         self.call = ""
         self.thread = 0
-        self.descriptor = -1
         self.started = 0.0
         self.looked = 0.0
         self.withdrawn: str | None = None
+
+    def interrupted(self, kernel: Kernel, duplicate: int) -> int:
+        """Return the negative errno of a withdrawn call: one that restarts where the kernel is sure to.
+
+        ERESTARTSYS becomes EINTR or a restart when the kernel delivers the signal. Without one pending it
+        would reach the program as errno 512; and with a send timeout the kernel itself says EINTR.
+        """
+        if self.withdrawn == "restart" and not kernel.send_timeout(duplicate):
+            return -ERESTARTSYS
+        return -EINTR
 
 
 class Work:

@@ -12,6 +12,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from flowproof.addresses import parse_address
 from flowproof.artifact.model import (
@@ -199,7 +200,7 @@ class Run:
     def faults(self) -> list[tuple[object, ...]]:
         return [event for event in self.events if event[0] == "fault"]
 
-    def wait(self, seconds: float = 20.0) -> object:
+    def wait(self) -> Any:  # noqa: ANN401  JSON
         """Return what the child's function returned."""
         data = b""
         while chunk := os.read(self._pipe, 65536):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
 import signal
 import socket
@@ -38,10 +39,12 @@ from flowproof.exit_codes import ExitCode
 from flowproof.record.codes import Code
 from flowproof.record.evidence import run_folders, verify_record
 from flowproof.record.model import End, Hits, Verdict
+from flowproof.record.store import RunFolder
 from flowproof.resources import data
 from flowproof.run.command import Command
 from flowproof.run.kernel import Kernel
 from flowproof.run.recorder import Outcome, run
+from flowproof.run.selftest import Capability, self_test
 from flowproof.values import replace
 
 pytestmark = pytest.mark.enforce
@@ -306,6 +309,63 @@ def test_a_command_that_ignores_the_interrupt_is_ended_too(tmp_path: Path) -> No
     timer.join()
     assert time.monotonic() - began < 3
     assert verdict(outcome) == (PASS, None, ExitCode.NEGATIVE)
+
+
+def test_an_interrupt_before_the_command_keeps_it_from_starting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(kernel: Kernel) -> tuple[Capability, ...]:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return self_test(kernel)
+
+    monkeypatch.setattr("flowproof.run.recorder.self_test", interrupted)
+    mark = tmp_path / "mark"
+    outcome = do(tmp_path, never(), started(mark))
+    assert verdict(outcome) == (CAPABILITY, Code.INTERRUPTED, ExitCode.CAPABILITY)
+    assert not mark.exists()
+
+
+def test_an_interrupt_while_the_record_is_written_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = RunFolder.link_lanes
+
+    def interrupted(folder: RunFolder) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        link(folder)
+
+    monkeypatch.setattr(RunFolder, "link_lanes", interrupted)
+    assert verdict(do(tmp_path, never(), command("true"))) == (PASS, None, ExitCode.OK)
+
+
+def test_a_ctrl_c_on_the_terminal_ends_the_run_with_a_complete_record(tmp_path: Path) -> None:
+    pid, terminal = pty.fork()
+    if pid == 0:
+        code = 1
+        try:
+            outcome = run(
+                never(),
+                command("sh", "-c", "echo ready; read line; sleep 60"),
+                record_root=str(tmp_path),
+            )
+            code = int(outcome.exit_code)
+        finally:
+            os._exit(code)
+    shown = b""
+    while b"ready" not in shown:
+        shown += os.read(terminal, 1024)
+    os.write(terminal, b"a line\n")  # the command may read from its terminal
+    time.sleep(0.2)
+    os.write(terminal, b"\x03")
+    status = os.waitpid(pid, 0)[1]
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == ExitCode.CAPABILITY
+    (folder,) = run_folders(str(tmp_path))
+    stored = verify_record(folder)
+    assert stored.problems == ()
+    assert stored.record is not None
+    assert stored.record.command.end == End("interrupt", signal.SIGINT)
+    assert stored.record.supervisor.alive
 
 
 @pytest.mark.parametrize("make", [never, deny, expect_no])
@@ -611,6 +671,22 @@ def test_a_run_that_was_started_is_incomplete_until_it_is_over(tmp_path: Path) -
     assert early["exit"]["code"] == ExitCode.EVIDENCE
     RECORD.validate(early)
     assert Path(f"{copy}.n").read_text().strip() == "1"
+
+
+def test_the_addresses_that_a_name_was_bound_to_are_in_the_record(tmp_path: Path) -> None:
+    allow, rest = (
+        rule("c.allow", "allow", "allow connect to db.example"),
+        rule("c.rest", "never", "never connect to anything else"),
+    )
+    entry = Entry(otherwise=(1,), watch_otherwise=(1,))
+    name = Symbol(0, "target", "name", "db.example", ("tcp",), ((1, 1),))
+    found = replace(
+        artifact(allow, rest, denied=entry, rest=entry, symbols=(name,)),
+        hosts={"db.example": ("10.0.0.7",)},
+    )
+    outcome = do(tmp_path, found, command("true"))
+    assert verdict(outcome) == (PASS, None, ExitCode.OK)
+    assert outcome.record.names == {"db.example": ("10.0.0.7",)}
 
 
 def test_runs_of_a_set_carry_its_id_and_shard(tmp_path: Path) -> None:
