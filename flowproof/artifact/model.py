@@ -97,7 +97,8 @@ class Decision(Value):
 
 
 class Entry(Value):
-    """The rules that a cell of a table belongs to, each list in order of precedence.
+    """The rules that a cell of a table belongs to, each list in order of precedence. Of *refuse*, *allow*,
+    *otherwise* and *leave* the first rule decides, and what could never come first is left out.
 
     *refuse*, *allow*: named refusals and allows. *otherwise*: catch-alls, authored ones first, then the
     default, then implied ones; in force only where *allow* is empty. *leave*: refusals that except this
