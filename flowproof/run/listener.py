@@ -70,6 +70,10 @@ class Listener:
         """Tell whether nobody is left under the filter."""
         return self._closed or bool(self._kernel.poll(self.descriptor, 0) & select.POLLHUP)
 
+    def over_unseen(self) -> bool:
+        """Tell whether it is over where a blocked receive would not show it."""
+        return self._poll_first and self.over()
+
     def answer(self, identity: int, result: int | None, response: bytearray) -> None:
         """Answer a notification with a result or a negative errno; None counts one whose caller is gone."""
         if result is not None:

@@ -80,6 +80,7 @@ class Supervisor:
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._done = threading.Event()
+        self._full = False
         self._before: Any = None
 
     @property
@@ -121,7 +122,12 @@ class Supervisor:
         return self._closed.wait(timeout)
 
     def stop(self) -> None:
-        """End every thread, close the listener, and emit what is left. No event follows."""
+        """End every thread, close the listener, and emit what is left. No event follows.
+
+        A second call does nothing.
+        """
+        if self._done.is_set():
+            return
         self._listener.stopping = True
         workers = self._pool.stop()
         end = monotonic() + 2.0
@@ -225,20 +231,25 @@ class Supervisor:
                 if started and now - started > _STALL:
                     self._take_over(reader)
             self._look(now)
+            if self._listener.over_unseen():  # Linux < 6.11: no receive ends by itself
+                self._closed.set()
 
     def _take_over(self, reader: Reader) -> None:
-        """Leave a stuck reader to its call, and start another."""
+        """Leave a stuck reader to its call, and start another; beyond the cap every call waits for it."""
         if len(self._pool.pending) >= THREADS:
+            if not self._full:
+                self._full = True
+                detail = f"{THREADS} calls sleep: a reader is stuck in {reader.operation.call}"
+                self._journal.fault(reader.operation.tid, Code.WORKERS, "supervisor", detail)
             return
+        self._full = False
         reader.retired = True
         self._pool.pending.add(reader.operation)
-        if not reader.operation.started and not self._is_running(reader):
+        with self._lock:
+            ended = reader not in self._readers
+        if ended:  # just now: it was quicker than this thread
             self._pool.pending.discard(reader.operation)
         self._add_reader()
-
-    def _is_running(self, reader: Reader) -> bool:
-        with self._lock:
-            return reader in self._readers
 
     def _look(self, now: float) -> None:
         """End the sleeping calls whose program has a signal to handle, or is gone."""
