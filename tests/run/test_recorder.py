@@ -609,6 +609,7 @@ def test_a_record_that_cannot_be_written_is_an_evidence_error_and_nothing_runs(
     assert not mark.exists()
 
 
+@pytest.mark.root
 def test_a_record_folder_of_another_user_is_an_evidence_error(tmp_path: Path) -> None:
     if os.getuid() != 0:
         pytest.skip("needs root to be two users")
