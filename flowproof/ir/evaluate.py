@@ -45,8 +45,6 @@ def evaluate(policy: Policy, event: Event) -> Evaluation:
     handling, by = _handle(policy, rules, event)
     if isinstance(event, Connect | ConnectName) and event.probe:
         return Evaluation(handling, by, ())
-    if isinstance(event, Family) and handling == "let-through":
-        return Evaluation(handling, by, ())  # only refused families belong to `anything`
     asserting = (
         rule.id
         for rule in rules
