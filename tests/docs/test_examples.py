@@ -10,8 +10,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from doc_pages import ROOT, Block, blocks, checked, run, typed, write
 from jsonschema import Draft202012Validator
-from pages import ROOT, Block, blocks, checked, run, typed, write
 
 from flowproof.diagnostics import Report
 from flowproof.resources import data

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from strategies import sentences
 
 from flowproof.diagnostics import Report
-from flowproof.fmt import document as documents
 from flowproof.fmt.document import MeaningMovedError, formatted, meaning_of
+from flowproof.fmt.sentences import rewritten
 from flowproof.source.suite import load
 from flowproof.syntax.render import render
-from strategies import sentences
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 HEAD = "name: T\nagent:\n  command: python3 bot.py\ncontrol:\n  id: t.f\n  rules:\n"
@@ -178,6 +178,12 @@ def test_the_comment_in_the_header_of_a_block_stays(tmp_path: Path) -> None:
     assert "t.f.a: >-  # why\n      deny connect" in found
 
 
+def test_a_comment_behind_a_sentence_that_is_folded_stays(tmp_path: Path) -> None:
+    long = ", ".join(f"10.0.{number}.0/24:443" for number in range(12))
+    found = of(rules(f'"t.f.a": "deny connect to {long}"  # why'), tmp_path)
+    assert '"t.f.a": >-  # why\n      deny connect' in found
+
+
 def test_line_ends_and_the_byte_order_mark_stay(tmp_path: Path) -> None:
     text = rules('t.f.a: "deny connect to 10.0.0.1"').replace("\n", "\r\n")
     found = of(b"\xef\xbb\xbf" + text.encode(), tmp_path)
@@ -280,6 +286,18 @@ def test_a_block_scalar_that_keeps_its_blank_lines_keeps_them_when_it_moves(tmp_
     assert found == "policy: p\ndescription: |+\n  two lines\n\n\nrules: {}\n"
 
 
+def test_blank_lines_do_not_become_part_of_a_value_that_keeps_them(tmp_path: Path) -> None:
+    text = (
+        "control:\n  title: |+\n    one\n  id: t.f\n\n  rules: {}\n\nname: |+\n  T\n\nagent:\n"
+        "  cwd: |+\n    a\n  command: bot\n"
+    )
+    found = of(text, tmp_path)
+    assert found == (
+        "name: |+\n  T\n\nagent:\n  command: bot\n  cwd: |+\n    a\ncontrol:\n  id: t.f\n"
+        "  title: |+\n    one\n  rules: {}\n"
+    )
+
+
 def test_a_pack_without_a_name_is_formatted_too(tmp_path: Path) -> None:
     found = of('rules: {a: "deny connect to ::1"}\n', tmp_path, "p.policy.yaml")
     assert found == "rules: {a: deny connect to ::1}\n"
@@ -290,15 +308,18 @@ def test_a_form_that_means_something_else_is_never_returned(
 ) -> None:
     path = tmp_path / "x.flow.yaml"
     path.write_text(rules("t.f.a: deny connect to 10.0.0.1"))
-    honest = documents.rewritten
 
     def wrong(*arguments: Any) -> str:  # noqa: ANN401
-        return honest(*arguments).replace("10.0.0.1", "10.0.0.2")
+        return rewritten(*arguments).replace("10.0.0.1", "10.0.0.2")
 
-    monkeypatch.setattr(documents, "rewritten", wrong)
+    monkeypatch.setattr("flowproof.fmt.document.rewritten", wrong)
     with pytest.raises(MeaningMovedError):
         form(path)
-    monkeypatch.setattr(documents, "rewritten", lambda *given: honest(*given).replace("bot", "not"))
+
+    def worse(*arguments: Any) -> str:  # noqa: ANN401
+        return rewritten(*arguments).replace("bot", "not")
+
+    monkeypatch.setattr("flowproof.fmt.document.rewritten", worse)
     with pytest.raises(MeaningMovedError, match="more of"):
         form(path)
 

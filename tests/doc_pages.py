@@ -15,7 +15,7 @@ import pytest
 
 from flowproof.cli.main import main
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _NAME = re.compile(r"# (\S+\.(?:flow|policy)\.yaml)\n")
 
