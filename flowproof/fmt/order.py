@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["reordered"]
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_SPACES = re.compile(r"[ ]*")
 _LEAD = re.compile(r"[ ]*(?:\?[ ]+)?")
 
 
@@ -115,7 +116,9 @@ def _lines(text: str, start: int, end: int) -> list[tuple[int, int, str]]:
 
 
 def _indent(text: str, at: int) -> int:
-    return len(text[at:]) - len(text[at:].lstrip(" ")) if at < len(text) else 0
+    match = _SPACES.match(text, at)
+    assert match is not None
+    return match.end() - at
 
 
 def _first(text: str, head: int, column: int) -> int:

@@ -168,6 +168,18 @@ def test_a_long_sentence_is_folded_at_its_spaces(tmp_path: Path) -> None:
     assert " ".join(line.strip() for line in lines[1:]) == f"allow connect to {', '.join(hosts)}"
 
 
+def test_the_clauses_of_a_folded_sentence_begin_lines_of_their_own(tmp_path: Path) -> None:
+    hosts = ", ".join(f"10.0.{number}.0/24:443" for number in range(4))
+    reason = '"for \\"now\\" because they say so, and nobody is to find this line broken in two"'
+    text = rules(f"t.f.a: 'deny connect to {hosts} except 10.0.0.1:443 because {reason}'")
+    assert of(text, tmp_path) == rules(
+        "t.f.a: >-",
+        f"  deny connect to {hosts}",
+        "  except 10.0.0.1:443",
+        f"  because {reason}",
+    )
+
+
 def test_the_comment_in_the_header_of_a_block_stays(tmp_path: Path) -> None:
     text = rules("t.f.a: >  # why\n      deny connect to 10.0.0.1", "t.f.b: deny connect to ::1")
     assert of(text, tmp_path) == rules(
@@ -347,3 +359,11 @@ def test_any_sentence_in_any_style_has_one_form(
         assume(meaning_of(suite.flows[0], report) is not None)
         forms.add(of(path.read_bytes(), folder))
     assert len(forms) == 1
+
+
+def test_what_the_repository_ships_is_formatted() -> None:
+    root = Path(__file__).parents[2]
+    shipped = [*root.glob("policies/*.policy.yaml"), *root.glob("examples/*.flow.yaml")]
+    assert len(shipped) > 3
+    for path in shipped:
+        assert form(path) == path.read_bytes(), f"run `flowproof fmt --write {path.name}`"
