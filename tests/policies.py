@@ -13,6 +13,8 @@ from flowproof.ir.resolve import resolve_suite
 from flowproof.source.suite import load
 
 FILE = "p.policy.yaml"
+FIRST_RULE = 3
+"""The line of the first rule in it."""
 
 
 def resolved(rules: Mapping[str, str]) -> tuple[Policy | None, Report]:

@@ -31,7 +31,7 @@ def render(diagnostic: Diagnostic) -> Iterator[Line]:
         (style, f"{diagnostic.severity.value}[{diagnostic.code}]"),
         ("bold", f": {printable(diagnostic.message)}"),
     )
-    if diagnostic.span is not None:
+    if diagnostic.span is not None and diagnostic.severity is not Severity.NOTE:
         yield from _excerpt(diagnostic.span, style)
     if diagnostic.help:
         yield (("green", "  help: "), ("", printable(diagnostic.help)))

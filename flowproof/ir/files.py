@@ -97,7 +97,9 @@ def _handle(policy: Policy, operation: str, part: Part) -> tuple[bool, str | Non
     if catching:
         return True, _first(catching)
     default = next((rule for rule in rules if rule.kind == "default"), None)
-    if default is not None and _matches(policy, default, operation, part):
+    # a move that no `allow` holds both ends of is refused, be each of them in one; but a move within what
+    # the allows leave over is no delete
+    if default is not None and (part[0] != "leaves" or _matches(policy, default, operation, part)):
         return True, default.id
     return False, None
 

@@ -48,8 +48,12 @@ class Places(Value):
         if kind == "under":
             if self.kind == "under":
                 return self.holds(path)
-            deep = path.rstrip("/") + "/a/b"
-            return self.holds(path) and self.holds(deep) and "**" in "".join(self.paths)
+            # of every depth: below the deepest of the globs only `**` goes on
+            deepest = max(each.count("/") for each in self.paths) + 2
+            base = path.rstrip("/")
+            return self.holds(path) and all(
+                self.holds(base + f"/{_ANY}" * depth) for depth in range(1, deepest)
+            )
         return all(self.holds(witness) for witness in _witnesses(path))
 
     def overlaps(self, other: Places) -> bool:
@@ -74,11 +78,17 @@ def _fixed(path: str) -> str:
     return "/".join(parts[:fixed]) or "/"
 
 
+_ANY = "\x00"
+"""A name that no glob spells out: what holds it holds any name."""
+
+
 def _witnesses(glob: str) -> tuple[str, ...]:
     """Return paths that *glob* matches and that tell it from narrower ones."""
     if "*" not in glob:
         return (glob,)
-    return tuple(glob.replace("**", deep).replace("*", "a") for deep in ("a", "a/b"))
+    none = re.sub(r"/\*\*(?=/|\Z)", "", glob) or "/"
+    deeper = (glob.replace("**", deep) for deep in (_ANY, f"{_ANY}/{_ANY}"))
+    return tuple(each.replace("**", "").replace("*", _ANY) for each in (none, *deeper))
 
 
 _PATTERNS: dict[str, re.Pattern[str]] = {}

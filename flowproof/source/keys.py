@@ -81,24 +81,21 @@ def fields(
 
 
 def _unknown(name: str, key: Scalar, keys: dict[str, bool], what: str, report: Report) -> None:
-    way = None
     if name in STEPS:
         way = f"it is a step and belongs under `steps`, as `- {name}{': …' * (name == 'prompt')}`"
     else:
         owners = [owner for owner, table in _PLACES if table is not keys and name in table]
+        places = [f"under `{owner}`" for owner in owners]
         if keys is PACK:
-            # a pack holds no agent and no control: what is theirs is a flow's, unless it is misspelt
-            owners = [f"{owner} of a flow" for owner in owners]
-        elif not owners and name in FLOW and keys is not FLOW:
-            owners = ["the top of the file"]
+            # a pack holds no agent and no control: what is theirs is a flow's
+            places = [f"{place} of a flow" for place in places]
+        elif not places and name in FLOW:
+            places = ["at the top of the file"]
         near = near_miss(name, keys)
-        if near:
+        if places:  # a key that is one elsewhere is no misspelling: `steps` is not nearly `sets`
+            way = f"it belongs {' or '.join(places)}"
+        elif near:
             way = f"did you mean `{near}`?"
-        elif owners:
-            way = "it belongs " + " or ".join(
-                f"at {owner}" if owner.startswith("the ") else f"under `{owner}`"
-                for owner in owners
-            )
         elif name == "policy":
             way = "`policy:` names a pack, in a file `*.policy.yaml`"
         else:

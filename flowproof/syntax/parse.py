@@ -126,7 +126,8 @@ def _mend(parser: Parser, words: list[Token], at: int, text: Text, report: Repor
     if token.type in {END, BAD}:
         return []
     rest = [word.type for word in words[at + 1 :]]
-    for kind in keywords.values():
+    # where the sentence could end, what follows is too much rather than a word too few
+    for kind in () if END in expected else keywords.values():
         if parser.accepts([kind, token.type, *rest]):
             return [*words[:at], token.retyped(kind), *words[at:]]
     # another action's word (`connect under /srv`) leaves what follows in doubt; `listen to` does not

@@ -24,7 +24,7 @@ from flowproof.values import replace
 RULES = {
     "api": "allow connect tcp to 10.0.0.0/24:443, api.example.com:443, ${EXTRA}",
     "bus": "allow connect to unix:/run/x.sock",
-    "no-meta": "never connect to metadata because \"it holds credentials → ours\"",
+    "no-meta": 'never connect to metadata because "it holds credentials → ours"',
     "rest": "never connect to anything else",
     "srv": "allow listen on anything:8080",
     "v6": "deny connect udp to [2001:db8::/32]:53",
