@@ -135,3 +135,18 @@ def outcome(part: str, folder: Path) -> tuple[list[int], str]:
         codes.append(code)
         prints.append(printed)
     return codes, "".join(prints)
+
+
+def filled(page: str, folder: Path) -> str:
+    """Return a page with what its commands print now below each of them."""
+
+    def example(match: re.Match[str]) -> str:
+        block = Block(match[1], match[2], 0)
+        if block.language == "yaml":
+            write([block], folder)
+        if block.language != "console":
+            return match[0]
+        ran = [(each.command, run(each.command, folder)[1]) for each in typed(block)]
+        return "```console\n" + "".join(f"$ {command}\n{text}" for command, text in ran) + "```"
+
+    return _FENCE.sub(example, page)
