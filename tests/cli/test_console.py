@@ -90,7 +90,6 @@ def test_the_json_form_carries_code_place_and_related() -> None:
         "severity": "error",
         "message": "unknown verb `alow`",
         "help": "did you mean `allow`?",
-        "page": "docs/codes/FP301.md",
         "file": "a.flow.yaml",
         "line": 2,
         "column": 6,

@@ -148,7 +148,7 @@ def _replace(path: str, content: bytes) -> None:
             file.flush()
             os.fsync(descriptor)
         os.replace(temporary, path)
-    except OSError:
+    except BaseException:  # Ctrl-C too leaves nothing behind
         os.unlink(temporary)
         raise
 
