@@ -40,7 +40,7 @@ ADDRESSES: tuple[Address, ...] = tuple(
         *("2001:db8:0:1::", "2001:db9::"),
     )
 )
-UNSPECIFIED = tuple(ipaddress.ip_address(text) for text in ("0.0.0.0", "::"))  # noqa: S104
+UNSPECIFIED = tuple(ipaddress.ip_address(text) for text in ("0.0.0.0", "::"))
 MAPPED = ipaddress.ip_address("::ffff:10.0.0.1")
 PORTS = (79, 80, 81, 443)
 NAMES = ("api.example.com", "a.api.example.com", "example.com", "other.example")
@@ -155,7 +155,7 @@ def _exceptions(
         if target.host in {*_NAME_HOSTS, "anything", "10.0.0.1"}:
             inner += [target.host]
         if listen:
-            inner = [host for host in inner if host != "0.0.0.0"]  # noqa: S104
+            inner = [host for host in inner if host != "0.0.0.0"]
         for host in (
             draw(st.lists(st.sampled_from(inner), max_size=2, unique=True)) if inner else ()
         ):

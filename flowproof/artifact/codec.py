@@ -9,8 +9,6 @@ import itertools
 import json
 
 from flowproof.addresses import LAST, format_address, parse_address
-from flowproof.artifact.canonical import canonical
-from flowproof.artifact.canonical import digest as digest_of
 from flowproof.artifact.model import (
     PLANES,
     Artifact,
@@ -30,6 +28,8 @@ from flowproof.artifact.model import (
     UnixRow,
 )
 from flowproof.artifact.reading import ArtifactError, Node
+from flowproof.canonical import canonical
+from flowproof.canonical import digest as digest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from flowproof.record.canonical import canonical, digest
+from flowproof.canonical import canonical, digest
 from flowproof.record.codec import from_json
 from flowproof.record.faults import recount_faults
 from flowproof.record.model import Hits

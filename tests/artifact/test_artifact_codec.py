@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from policies import policy
 
 from flowproof.artifact import codec
-from flowproof.artifact.canonical import canonical
 from flowproof.artifact.model import Artifact, Rule
+from flowproof.canonical import canonical
 from flowproof.lower.backend import TARGETS, compile_policy
 from flowproof.resources import data
 from flowproof.values import replace

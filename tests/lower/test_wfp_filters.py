@@ -12,7 +12,7 @@ import pytest
 from policies import policy
 
 from flowproof.addresses import LAST, parse_address
-from flowproof.artifact.canonical import canonical
+from flowproof.canonical import canonical
 from flowproof.ir.model import OFF_LOOPBACK
 from flowproof.lower.backend import compile_policy
 from flowproof.lower.wfp.conditions import CHUNK, networks

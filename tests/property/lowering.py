@@ -14,9 +14,9 @@ from policies import FIRST_RULE, resolved
 
 from flowproof.addresses import LAST, canonical
 from flowproof.artifact import codec
-from flowproof.artifact.canonical import canonical as canonical_bytes
-from flowproof.artifact.canonical import digest
 from flowproof.artifact.model import Artifact, Decision, Program
+from flowproof.canonical import canonical as canonical_bytes
+from flowproof.canonical import digest
 from flowproof.ir.evaluate import Evaluation, evaluate
 from flowproof.ir.events import Connect, Event, Family, Foreign, Listen, Unix
 from flowproof.ir.model import Policy
