@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterable, Iterator
 from struct import pack
 
-from policies import FIRST_RULE, resolved
+from authored import FIRST_RULE, resolved
 
 from flowproof.addresses import LAST, canonical
 from flowproof.artifact import codec
