@@ -1,4 +1,7 @@
-"""Large policies, whole process: one rule with 10,000 addresses, and 10,000 rules with one."""
+"""Large policies, whole process: one rule with 10,000 addresses, and 10,000 rules with one.
+
+The bound is absolute, so time of the processor is what is judged: other work on the machine is not in it.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +28,14 @@ def rows(place: Place) -> list[Row]:
         flow = place.write("scale.flow.yaml", document)
         words = place.flowproof("compile", str(flow), "--target", "linux-x86_64", "-o", "scaled")
         runs = [place.run(words) for _ in range(ROUNDS)]
-        seconds = statistics.median(took for took, _ in runs)
-        memory = max(peak for _, peak in runs) / 1024
+        seconds = statistics.median(run.cpu for run in runs)
+        wall = statistics.median(run.wall for run in runs)
+        memory = max(run.memory for run in runs) / 1024
         out.append(
             Row(
                 work,
                 f"≤ {bound:g} s; {MEMORY_MIB} MB",
-                f"{seconds:.2f} s; {memory:.0f} MB peak (the whole process)",
+                f"{seconds:.2f} s of processor ({wall:.2f} on the wall), {memory:.0f} MB, whole process",
                 holds=seconds <= bound and memory <= MEMORY_MIB,
             )
         )
