@@ -10,9 +10,9 @@ from typing import Any
 import jsonschema
 import pytest
 import rfc8785
+from authored import policy
 from hypothesis import given
 from hypothesis import strategies as st
-from policies import policy
 
 from flowproof.artifact import codec
 from flowproof.artifact.model import Artifact, Rule

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from policies import policy
+from authored import policy
 
 from flowproof.diagnostics import DiagnosticsError
 from flowproof.lower.backend import compile_policy

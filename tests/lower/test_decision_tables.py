@@ -6,7 +6,7 @@ import time
 from bisect import bisect_right
 
 import pytest
-from policies import policy
+from authored import policy
 
 from flowproof.addresses import parse_address
 from flowproof.artifact.model import Artifact, Entry

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from policies import policy
+from authored import policy
 
 from flowproof.artifact.model import Fidelity
 from flowproof.lower.backend import TARGETS, compile_policy, refusals

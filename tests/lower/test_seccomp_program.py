@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from policies import policy
+from authored import policy
 
 from flowproof.artifact.model import Program
 from flowproof.lower.backend import compile_policy

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from policies import load_policy
+from authored import load_policy
 
 from flowproof.artifact import codec
 from flowproof.artifact.model import Decision

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID, uuid5
 
 import pytest
-from policies import policy
+from authored import policy
 
 from flowproof.addresses import LAST, parse_address
 from flowproof.canonical import canonical

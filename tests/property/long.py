@@ -6,9 +6,9 @@ import random
 import sys
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from lowering import Seen, compare, random_policy  # noqa: E402  the folders above have it
+from comparison import Seen, compare, random_policy
 
 
 def main(count: int, first: int) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 
 import pytest
-from lowering import (
+from authored import policy
+from comparison import (
     Judge,
     Seen,
     compare,
@@ -15,7 +16,6 @@ from lowering import (
     events,
     random_policy,
 )
-from policies import policy
 
 from flowproof.artifact.model import Artifact, Entry, Program
 from flowproof.lower.backend import compile_policy

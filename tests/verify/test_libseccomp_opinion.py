@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from policies import policy
+from authored import policy
 
 from flowproof.lower.backend import compile_policy
 from flowproof.lower.seccomp import bpf as encoding

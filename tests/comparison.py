@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterable, Iterator
 from struct import pack
 
-from policies import FIRST_RULE, resolved
+from authored import FIRST_RULE, resolved
 
 from flowproof.addresses import LAST, canonical
 from flowproof.artifact import codec
@@ -147,7 +147,7 @@ def compare(policy: Policy, seen: Seen, rng: random.Random) -> None:
     compare_tables(policy, artifact, Decisions(artifact.tables, artifact.rules), judge, seen)
     _compare_windows(policy, judge, seen, rng)
     if artifact.symbols:
-        _compare_bound(policy, artifact, seen)
+        _compare_bound(policy, artifact, seen, rng)
 
 
 class Judge:
@@ -430,13 +430,16 @@ def compare_filters(artifact: Artifact, judge: Judge, held: Iterable[Connect | L
 # --- binding
 
 
-def _compare_bound(policy: Policy, artifact: Artifact, seen: Seen) -> None:
+def _compare_bound(policy: Policy, artifact: Artifact, seen: Seen, rng: random.Random) -> None:
     """Compare what a run binds with the policy in which the names are those addresses."""
     wanted, _ = bind_hosts(policy, BOUND)
     compiled = codec.loads(codec.dumps(compile_policy(policy, "linux-x86_64", hosts=BOUND)))
     judge = Judge(wanted)
     at_compile = Decisions(compiled.tables, compiled.rules)
     compare_tables(wanted, compiled, at_compile, judge, seen)
+    _compare_windows(wanted, judge, seen, rng)
+    bound = compile_policy(policy, "windows", hosts=BOUND)
+    assert bound.filters == compile_policy(wanted, "windows").filters
     if any(symbol.kind != "name" for symbol in artifact.symbols):
         return
     run = bind(artifact, {}, lambda name: BOUND[name], cwd="/")
