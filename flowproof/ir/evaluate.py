@@ -112,9 +112,11 @@ def _named(rule: Rule, event: NetworkEvent) -> bool:
         case Unix():
             if event.path in rule.exceptions.unix:
                 return False
-            if event.path in rule.targets.unix:
-                return True
-            return rule.targets.bare_anything and rule.verb != "allow" and not event.inside
+            if rule.verb == "allow":  # an inside socket needs no leave: it is let through by no rule
+                return event.path in rule.targets.unix and not event.inside
+            return event.path in rule.targets.unix or (
+                rule.targets.bare_anything and not event.inside
+            )
         case Family() | Foreign():
             return rule.targets.bare_anything and rule.verb != "allow"
         case Listen():

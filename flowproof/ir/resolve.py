@@ -354,8 +354,8 @@ _IMPLIED = {
 
 def _implied(policy: Policy) -> list[Rule]:
     """Return the rules of the fixed meanings that refuse where no rule of the author's does."""
-    if not policy.actions & {"connect", "listen"}:
-        return []
+    if not policy.actions & {"connect", "listen", "files"}:
+        return []  # no lane is trapped
     connect = [rule for rule in policy.rules if rule.action == "connect" and rule.refuses]
     caught = any(rule.targets.bare_otherwise or rule.targets.bare_anything for rule in connect)
     meanings = []

@@ -16,7 +16,7 @@ from struct import Struct
 from time import monotonic
 
 from flowproof.record.codes import Code
-from flowproof.run.caller import Caller, FaultError, Operation, StaleError, Work
+from flowproof.run.caller import Caller, FaultError, Known, Operation, StaleError, Work
 from flowproof.run.journal import Journal
 from flowproof.run.listener import Listener
 from flowproof.run.pool import THREADS, Pool, start_thread
@@ -71,6 +71,7 @@ class Supervisor:
         self._table = dispatch(program, bound.decisions)
         self._emit = emit
         self._journal = Journal(clock)
+        self._known = Known()
         self._tree = Tree(kernel, os.getpid())
         self._listener = Listener(kernel, listener, counters)
         self._pool = Pool(self._perform)
@@ -157,7 +158,12 @@ class Supervisor:
 
     def _add_reader(self) -> None:
         caller = Caller(
-            self._kernel, self._listener.descriptor, self._decisions, self._journal, self._tree
+            self._kernel,
+            self._listener.descriptor,
+            self._decisions,
+            self._journal,
+            self._tree,
+            self._known,
         )
         caller.crowded = self._pool.crowded
         reader = Reader(

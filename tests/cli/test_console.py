@@ -90,6 +90,7 @@ def test_the_json_form_carries_code_place_and_related() -> None:
         "severity": "error",
         "message": "unknown verb `alow`",
         "help": "did you mean `allow`?",
+        "page": "docs/codes/FP301.md",
         "file": "a.flow.yaml",
         "line": 2,
         "column": 6,
@@ -97,6 +98,7 @@ def test_the_json_form_carries_code_place_and_related() -> None:
         "end_column": 10,
         "text": "alow",
         "related": [],
+        "page": "docs/codes/FP301.md",
     }
     assert as_data(error(None))["line"] is None
 

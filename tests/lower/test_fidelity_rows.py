@@ -118,7 +118,9 @@ def test_fixed_meanings_in_force_have_their_rows() -> None:
         assert (row.refusing, row.counting) == ("exact", "exact")
     assert linux["meaning:io-uring"].counting is None
     observing = rows({"r": "observe connect to anything"}, LINUX)
-    assert "meaning:families" not in observing
+    families = observing["meaning:families"]
+    assert (families.refusing, families.counting) == (None, None)
+    assert "not counted by itself" in str(families.reason)
     assert "meaning:listen" not in observing
     assert not [s for s in rows({}, LINUX) if s.startswith("meaning:")]
     assert not [s for s in rows({"r": "deny delete under /srv"}, LINUX) if s.startswith("meaning:")]
@@ -127,7 +129,8 @@ def test_fixed_meanings_in_force_have_their_rows() -> None:
 def test_windows_states_what_differs() -> None:
     windows = rows({"r": "deny connect to 10.0.0.9"}, WINDOWS)
     assert windows["meaning:families"].refusing == "not-applicable"
-    assert "stated difference" in str(windows["meaning:families"].reason)
+    for meaning in ("families", "udp-connect"):
+        assert "stated difference" in str(windows[f"meaning:{meaning}"].reason)
     assert windows["meaning:inbound"].refusing == "over-blocks"
     assert windows["p.implied.unix"].refusing == "not-applicable"
     assert windows["p.implied.listen"].refusing == "exact"

@@ -230,8 +230,8 @@ def _compare_special(
     _same(decisions.special("foreign-abi"), artifact, judge, Foreign())
     _same(decisions.special("unix"), artifact, judge, Unix("/run/none.sock"))
     if "connect" in policy.actions:
-        # An address of no known kind is what a family of no known kind is, and is refused always.
-        judged, observing = judge(Family("other"))
+        # An address of no known kind counts as what has no address at all, and is refused always.
+        judged, observing = judge(Foreign())
         written = judged.by if judged.by and ".implied." not in judged.by else None
         unreadable = decisions.special("unreadable")
         ids = [rule.id for rule in artifact.rules]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 from flowproof.cli.arguments import UsageError
@@ -153,7 +154,5 @@ def _replace(path: str, content: bytes) -> None:
 
 
 def _keep_owner(descriptor: int, had: os.stat_result) -> None:
-    try:
+    with contextlib.suppress(PermissionError):  # only root gives files away
         os.fchown(descriptor, had.st_uid, had.st_gid)
-    except PermissionError:  # only root gives files away
-        pass

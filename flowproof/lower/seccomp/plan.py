@@ -30,13 +30,13 @@ class Plan(Value):
     @property
     def traps(self) -> bool:
         """Whether anything is trapped at all."""
-        return bool(self.connect or self.listen)
+        return bool(self.connect or self.listen or self.foreign)
 
 
 def plan(policy: Policy) -> Plan:
     """Return what the program of *policy* has to do.
 
-    An implied rule alone traps nothing: it says what a trap that some written rule needs does besides.
+    An implied rule of foreign calls or of io_uring is there where a lane is trapped, and is reason enough.
     """
 
     def where(wanted: Callable[[Rule], bool]) -> tuple[int, ...]:
@@ -66,6 +66,6 @@ def plan(policy: Policy) -> Plan:
         connect=connect,
         listen=listen,
         families=(where(stands_for("families")) or refusing) if policy.connect_denies else (),
-        foreign=(where(stands_for("foreign-abi")) or trapped) if trapped else (),
-        io_uring=(where(stands_for("io-uring")) or trapped) if trapped else (),
+        foreign=where(stands_for("foreign-abi")) or trapped,
+        io_uring=where(stands_for("io-uring")) or trapped,
     )
