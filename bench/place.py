@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Ended", "Place"]
+__all__ = ["CHECKOUT", "Ended", "Place"]
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 SHIPPED = ("flowproof", "grammar", "schema", "policies", "docs", "pyproject.toml")
