@@ -127,17 +127,20 @@ class Diagnostic(Value):
 class Report:
     """A collector: stages add what they find and go on, so that all errors come in one go."""
 
-    __slots__ = ("_found", "_seen")
+    __slots__ = ("_found", "_seen", "failures")
 
     def __init__(self) -> None:
         self._found: list[Diagnostic] = []
         self._seen: set[Diagnostic] = set()
+        self.failures = 0
+        """How many errors there are so far."""
 
     def add(self, diagnostic: Diagnostic) -> None:
         """Keep *diagnostic*, once."""
         if diagnostic not in self._seen:
             self._seen.add(diagnostic)
             self._found.append(diagnostic)
+            self.failures += diagnostic.severity is Severity.ERROR
 
     def error(
         self,

@@ -158,6 +158,13 @@ def seeds() -> list[Files]:
     return found
 
 
+def some_bombs(only: str) -> int:
+    """Keep the bombs whose name holds *only*; return how many there are."""
+    for name in [name for name in BOMBS if only not in name]:
+        del BOMBS[name]
+    return len(BOMBS)
+
+
 def cases(seed: int) -> Iterator[tuple[str, Files, list[str]]]:
     """Yield names, input and events without end: bombs first, then mutations."""
     for name, build in BOMBS.items():
@@ -301,11 +308,14 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, help="how long (default: by --count)")
     parser.add_argument("--count", type=int, help="how many inputs, bombs first (default 1000)")
     parser.add_argument("--seed", type=int, default=None, help="default: the clock, and it is printed")
+    parser.add_argument("--only", default="", help="only bombs whose name holds this")
     parser.add_argument("--keep", type=Path, help="a folder for what breaks a promise")
     given = parser.parse_args()
     seed = given.seed if given.seed is not None else int(time.time())
     until = time.monotonic() + 60 * given.minutes if given.minutes else None
     count = given.count if given.count or until else 1000
+    if given.only:
+        count = some_bombs(given.only)
     hunt = Hunt(seed, given.keep)
     hunt.run(count, until)
     shown = ", ".join(f"{word} {number}" for word, number in sorted(hunt.outcomes.items()))

@@ -34,7 +34,7 @@ def rule_of(
     action = sentence.action
     if not isinstance(action, tree.Connect | tree.Listen):
         return place_rule(rule_id, sentence, report, pack=pack, kind=kind)
-    before = len(report.errors)
+    before = report.failures
     name = "connect" if isinstance(action, tree.Connect) else "listen"
     protocols = action.protocols if isinstance(action, tree.Connect) else ()
     parts = sets.expand(action.destinations)
@@ -44,7 +44,7 @@ def rule_of(
     _check_hosts(parts + except_parts, name, protocols, report)
     if sentence.verb == "allow":
         _refuse_otherwise(parts, report)
-    if len(report.errors) > before:
+    if report.failures > before:
         return None
     targets = destinations(parts, sentence.verb, name, protocols)
     exceptions = replace(
@@ -52,7 +52,7 @@ def rule_of(
         region=union_all(raw_region(part, name, protocols) for part in except_parts),
     )
     _check_exceptions(parts, except_parts, name, protocols, targets, report)
-    if len(report.errors) > before:
+    if report.failures > before:
         return None
     rule = Rule(
         id=rule_id,

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Part", "Sets", "destinations", "raw_region"]
 
+LIMIT = 200_000
+"""How many members the references to sets of one file may come to, all together."""
+DEPTH = 64
+"""How deep sets may name each other."""
+
 _EVERY: tuple[Interval, ...] = ((4, 0, LAST[4]), (6, 0, LAST[6]))
 
 
@@ -45,15 +50,16 @@ class Sets:
             # a set that was read without members was refused then, and its error says so
             members: list[tree.Destination] | None = [] if texts else None
             for text in texts:
-                before = len(report.errors)
+                before = report.failures
                 parsed = parse_destinations(text, report)
-                if not parsed or len(report.errors) > before:
+                if not parsed or report.failures > before:
                     members = None
                 elif members is not None:
                     members.extend(parsed)
             self._members[key.value] = members
             self._spans[key.value] = key.span
         self._parts: dict[str, list[Part] | None] = {}
+        self._spent = 0
         for name in self._members:
             self._resolve(name, ())
 
@@ -89,8 +95,24 @@ class Sets:
                 )
                 sound = False
                 continue
+            if not self._afford(len(members), destination.host):
+                return None
             parts.extend(Part(part.host, ports or part.ports, destination.span) for part in members)
         return parts if sound else None
+
+    def _afford(self, count: int, host: tree.SetReference) -> bool:
+        """Tell whether *count* more members may be written out, and say once that they may not."""
+        before, self._spent = self._spent, self._spent + count
+        if self._spent <= LIMIT:
+            return True
+        if before <= LIMIT:
+            self._report.error(
+                "FP509",
+                f"with `@{host.name}` the sets of this file come to more than {LIMIT} destinations",
+                host.span,
+                "write networks instead of single addresses, or fewer rules that share the set",
+            )
+        return False
 
     def _reference(self, host: tree.SetReference, within: tuple[str, ...]) -> list[Part] | None:
         if host.name not in self._members:
@@ -112,6 +134,14 @@ class Sets:
                 "take one of the references out",
             )
             return None
+        if len(within) >= DEPTH:
+            self._report.error(
+                "FP506",
+                f"sets name each other more than {DEPTH} deep here",
+                host.span,
+                "name the destinations, or a set that does",
+            )
+            return None
         return self._resolve(host.name, within)
 
     def _resolve(self, name: str, within: tuple[str, ...]) -> list[Part] | None:
@@ -122,7 +152,10 @@ class Sets:
             members = self._members[name]
             if members is not None:
                 self._otherwise(members)
-                self._parts[name] = self._expand(members, (*within, name))
+                parts = self._expand(members, (*within, name))
+                # what is named twice, by way of other sets too, is one member
+                once = {(part.host, part.ports): part for part in parts or ()}
+                self._parts[name] = None if parts is None else list(once.values())
         return self._parts[name]
 
     def _otherwise(self, members: list[tree.Destination]) -> None:
