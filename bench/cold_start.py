@@ -49,7 +49,7 @@ def rows(place: Place) -> list[Row]:
                 f"≤ {bound:g}x `python -c pass`",
                 f"{direct:.2f}x by `-m`, {wrapped:.2f}x as a script ({found.median(name) * 1e3:.0f} ms)",
                 control=f"{found.control:.2f}",
-                holds=max(direct, wrapped) <= bound,
+                holds=found.judged(max(direct, wrapped) <= bound),
             )
         )
     return out

@@ -72,6 +72,16 @@ static int tun(const char *local) {
   return device;
 }
 
+static void loopback_up(void) { /* the self-test of a run connects there */
+  struct ifreq request;
+  memset(&request, 0, sizeof request);
+  strcpy(request.ifr_name, "lo");
+  request.ifr_flags = IFF_UP | IFF_RUNNING;
+  int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  must(!ioctl(sock, SIOCSIFFLAGS, &request), "loopback");
+  close(sock);
+}
+
 static void take(struct line *line) {
   while (line->head - line->tail < PACKETS) {
     struct packet *packet = &line->queue[line->head % PACKETS];
@@ -108,6 +118,7 @@ int main(int argc, char **argv) {
   int far = tun(argv[2]);
   serve(argv[2], atoi(argv[3]));
   must(!unshare(CLONE_NEWNET), "unshare"); /* the far one lives on by its server and its device */
+  loopback_up();
   int near = tun(argv[1]);
   lines[0].from = lines[1].to = near;
   lines[1].from = lines[0].to = far;

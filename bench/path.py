@@ -45,6 +45,6 @@ def rows(place: Place) -> list[Row]:
             f"≤ {BOUND:g}x bare",
             f"{ratio:.3f}x ({latency.median('bare') / 1e3:.0f} us bare)",
             control=f"{latency.control:.3f}",
-            holds=ratio <= BOUND,
+            holds=latency.judged(ratio <= BOUND),
         )
     ]

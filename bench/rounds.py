@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 __all__ = ["BARE", "CONTROL", "ROUNDS", "Rounds", "measure"]
 
 ROUNDS = 9
+NOISE = 0.05
+"""How far bare against bare may be from 1 before the rounds say nothing."""
 BARE, CONTROL = "bare", "bare again"
 
 
@@ -36,6 +38,10 @@ class Rounds:
         """Return the median over rounds of what *name* took beyond bare in the same round."""
         pairs = zip(self.taken[name], self.taken[BARE], strict=True)
         return statistics.median(one - bare for one, bare in pairs)
+
+    def judged(self, held: bool) -> bool | None:
+        """Return *held*, or None where the control says that the machine was too noisy to tell."""
+        return held if abs(self.control - 1) <= NOISE else None
 
     def median(self, name: str) -> float:
         """Return the median of *name*."""

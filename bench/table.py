@@ -13,7 +13,8 @@ __all__ = ["Row", "python_build", "show"]
 class Row:
     """One line of the table: the work, its bound, what was measured, the control, and whether it holds.
 
-    *holds* is None where nothing was measured; *measured* then says why.
+    *holds* is None where nothing was measured (*measured* then says why), or where the control says that
+    the machine was too noisy to tell.
     """
 
     def __init__(
@@ -43,6 +44,6 @@ def show(rows: list[Row]) -> str:
         "|---|---|---|---|---|",
     ]
     for row in rows:
-        held = {True: "yes", False: "NO", None: "not measured"}[row.holds]
+        held = {True: "yes", False: "NO", None: "not told"}[row.holds]
         lines.append(f"| {row.work} | {row.bound} | {row.measured} | {row.control} | {held} |")
     return "\n".join(lines)

@@ -1,9 +1,9 @@
-"""Goldens: `pytest` compares, `pytest --bless` writes, and CI never writes."""
+"""Goldens: `pytest` compares, `pytest --bless` writes, and CI never writes. And CI skips nothing."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
@@ -25,6 +25,16 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(
             "--bless is refused under CI: goldens are written and read by people"
         )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Under CI turn a skip into a failure: a check that did not run is no pass."""
+    report = yield
+    if report.skipped and os.environ.get("CI", "") not in ("", "0", "false"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped under CI: {report.longrepr}"
+    return report
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ __all__ = ["Arguments", "Command", "HelpWanted", "Option", "UsageError", "parse"
 
 
 class Option(Value):
-    """An option that takes a value. *placeholder* stands for the value in help texts; *choices*, where
-    not empty, are the only values; *required*: the command does nothing without it.
+    """An option. *placeholder* stands for its value in help texts, and is empty where it takes none;
+    *choices*, where not empty, are the only values; *required*: the command does nothing without it.
     """
 
     name: str
@@ -53,6 +53,10 @@ class Arguments(Value):
     def get(self, name: str) -> str | None:
         """Return the value of an option, or None where it was not given."""
         return self.options.get(name)
+
+    def given(self, name: str) -> bool:
+        """Return whether an option was given, with a value or without."""
+        return name in self.options
 
     @property
     def json(self) -> bool:
@@ -133,6 +137,10 @@ def _option(
         if not table:
             raise UsageError(message, "it takes none")
         raise UsageError(message, _suggest(name, table))
+    if not option.placeholder:
+        if equals:
+            raise UsageError(f"`{name}` takes no value", f"write `{name}`")
+        return option, ""
     if not equals:
         if not rest or rest[0] == "--":
             raise UsageError(f"`{name}` needs a value", f"write `{name} {option.placeholder}`")

@@ -52,6 +52,22 @@ COMMANDS: dict[str, Command] = {
             details="A folder needs -o: each of its flows is compiled.",
         ),
         Command(
+            "fmt",
+            "write flows and packs in their canonical form, comments kept and the meaning proved unmoved",
+            "PATH…",
+            1,
+            None,
+            (
+                Option("--check", "", "say which files would change; 1 if any would"),
+                Option("--diff", "", "print what would change; 1 if anything would"),
+                Option("--write", "", "change the files in place"),
+            ),
+            details=(
+                "Without an option one file's canonical form goes to standard output.\n"
+                "A folder stands for all flows and packs in it. A file with errors is not touched."
+            ),
+        ),
+        Command(
             "explain",
             "say which rule handles an event, or what a diagnostic code means",
             "PATH EVENT | CODE",
@@ -89,6 +105,15 @@ COMMANDS: dict[str, Command] = {
             (Option("--run", "ID", "judge this run, not the latest of each control"), _FORMAT),
         ),
         Command(
+            "schema",
+            "print a JSON Schema, for editors and for programs that read what flowproof writes",
+            "NAME",
+            1,
+            1,
+            (Option("--path", "", "print where the schema's file lies instead"),),
+            details="NAME is one of flow, policy, ir, artifact, record, event, report, diagnostics.",
+        ),
+        Command(
             "doctor",
             "say what this host can enforce and observe, and why not",
             "",
@@ -114,20 +139,18 @@ def usage(command: Command) -> str:
     """Return the help of one command."""
     words = ["usage: flowproof", command.name, command.positional]
     words += [
-        f"{option.name} {option.placeholder}"
-        if option.required
-        else f"[{option.name} {option.placeholder}]"
-        for option in command.options
+        _spelt(option) if option.required else f"[{_spelt(option)}]" for option in command.options
     ]
     words += ["[-- COMMAND…]"] if command.trailing else []
     lines = [" ".join(filter(None, words)), "", command.summary]
     if command.details:
         lines += ["", command.details]
     if command.options:
-        width = max(len(f"{option.name} {option.placeholder}") for option in command.options)
+        width = max(len(_spelt(option)) for option in command.options)
         lines.append("")
-        lines += [
-            f"  {f'{option.name} {option.placeholder}':{width}}  {option.summary}"
-            for option in command.options
-        ]
+        lines += [f"  {_spelt(option):{width}}  {option.summary}" for option in command.options]
     return "\n".join(lines)
+
+
+def _spelt(option: Option) -> str:
+    return f"{option.name} {option.placeholder}".rstrip()

@@ -17,9 +17,13 @@ def lint(resolved: Resolved, report: Report) -> None:
     """Report warnings (lint) and notes of one control."""
     policy = resolved.policy
     if not judged(policy):
-        report.warning(
+        # Whoever only observes wants a report and no verdict; whoever wrote no rule forgot it.
+        observes = any(rule.verb == "observe" for rule in policy.rules)
+        tell = report.note if observes else report.warning
+        tell(
             "FP101",
-            f"control `{policy.control}` asserts nothing: a run of it can never pass",
+            f"control `{policy.control}` asserts nothing"
+            f"{', it only observes' if observes else ''}: a run of it can never pass",
             resolved.place,
             "add a rule that can be judged, such as `never connect to anything else`",
         )

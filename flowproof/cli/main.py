@@ -75,12 +75,16 @@ def _run(arguments: Arguments, console: Console) -> int:
             from flowproof.cli.commands.check import run
         case "compile":
             from flowproof.cli.commands.compile import run
+        case "fmt":
+            from flowproof.cli.commands.fmt import run
         case "explain":
             from flowproof.cli.commands.explain import run
         case "run":
             from flowproof.cli.commands.run import run
         case "audit":
             from flowproof.cli.commands.audit import run
+        case "schema":
+            from flowproof.cli.commands.schema import run
         case "doctor":
             from flowproof.cli.commands.doctor import run
         case other:

@@ -133,8 +133,11 @@ def show(resolved: Resolved, outcome: Outcome, console: Console) -> None:
     console.err("")
     lanes = read(outcome.folder).lanes if outcome.folder else {}
     console.lines(_lines(record, attempts_of(lanes)))
+    said = {f"`{rule.id}`" for rule in record.rules}
+    said |= {rule.code.value for rule in record.rules if rule.code}
     for reason in outcome.reasons:
-        console.err(f"  because {printable(reason)}")
+        if reason.partition(": ")[0] not in said:
+            console.err(f"  because {printable(reason)}")
     if outcome.folder:
         console.err(f"  record: {printable(outcome.folder)}")
     console.err(f"flowproof: {printable(resolved.file)}: exit {outcome.exit_code}")
@@ -152,6 +155,7 @@ def _lines(record: RunRecord, attempts: tuple[Attempt, ...]) -> Iterator[Line]:
         if rule.kind == "implied" and not rule.hits.refused and rule.verdict is Verdict.PASS:
             continue  # the fixed meanings are news only where they met something
         yield from _rule(rule, record)
+    yield from _codes(record)
     for attempt in attempts[:_MOST]:
         yield from _shown(attempt, rules, record.policy.control)
     if len(attempts) > _MOST:
@@ -161,21 +165,28 @@ def _lines(record: RunRecord, attempts: tuple[Attempt, ...]) -> Iterator[Line]:
 
 
 def _rule(rule: RuleRow, record: RunRecord) -> Iterator[Line]:
+    """Yield one line for a rule that held, and its sentence as well for one that did not."""
     verdict = "" if rule.verdict is None else f" {rule.verdict.value},"
     style = _COLOURS[rule.verdict] if rule.verdict else ""
-    words = claim_words(rule, record.through)
-    yield (
-        ("", f"  {rule.id}:"),
-        (style, verdict),
-        ("", f" {printable(words)}"),
-    )
-    yield (("dim", f"      {_place(rule)}{printable(rule.sentence)}"),)
+    words = f"not shown ({rule.code.value})" if rule.code else claim_words(rule, record.through)
+    place = f" ({_place(rule)})" if rule.place else ""
+    yield (("", f"  {rule.id}:"), (style, verdict), ("", f" {printable(words)}"), ("dim", place))
+    if rule.verdict is Verdict.FAIL:
+        yield (("dim", f"      {printable(rule.sentence)}"),)
+
+
+def _codes(record: RunRecord) -> Iterator[Line]:
+    """Yield why something was not shown and what to do, once per code and not once per rule."""
+    found = [(rule.code, rule.explanation) for rule in record.rules]
+    found += [(control.code, control.explanation) for control in record.controls]
+    for code, explanation in dict.fromkeys(found):
+        if code is not None:
+            yield (("yellow", f"  {code.value}: "), ("", printable(explanation)))
 
 
 def _place(rule: RuleRow) -> str:
-    if rule.place is None:
-        return ""
-    return f"{printable(rule.place.file)}:{rule.place.line}: "
+    assert rule.place is not None
+    return f"{printable(rule.place.file)}:{rule.place.line}"
 
 
 def _shown(attempt: Attempt, rules: Mapping[str, RuleRow], control: str) -> Iterator[Line]:
@@ -190,7 +201,7 @@ def _shown(attempt: Attempt, rules: Mapping[str, RuleRow], control: str) -> Iter
     yield (("red" if attempt.refused else "yellow", f"  {what}: "), ("", printable(line)))
     for rule_id in dict.fromkeys(filter(None, (attempt.by, *attempt.counted))):
         rule = rules.get(rule_id)
-        place = _place(rule) if rule else ""
+        place = f"{_place(rule)}: " if rule is not None and rule.place else ""
         counts = " counts it" if rule_id in attempt.counted else ""
         yield (("dim", f"      {place}`{rule_id}`{counts}"),)
     if attempt.refused:

@@ -31,7 +31,7 @@ def render(diagnostic: Diagnostic) -> Iterator[Line]:
         (style, f"{diagnostic.severity.value}[{diagnostic.code}]"),
         ("bold", f": {printable(diagnostic.message)}"),
     )
-    if diagnostic.span is not None:
+    if diagnostic.span is not None and diagnostic.severity is not Severity.NOTE:
         yield from _excerpt(diagnostic.span, style)
     if diagnostic.help:
         yield (("green", "  help: "), ("", printable(diagnostic.help)))
@@ -40,12 +40,13 @@ def render(diagnostic: Diagnostic) -> Iterator[Line]:
 
 
 def as_data(diagnostic: Diagnostic) -> dict[str, object]:
-    """Return the JSON form: code, severity, message, help, place (null where it has none), related."""
+    """Return the JSON form, as ``schema/diagnostics.schema.json`` describes it."""
     return {
         "code": diagnostic.code,
         "severity": diagnostic.severity.value,
         "message": diagnostic.message,
         "help": diagnostic.help,
+        "page": f"docs/codes/{diagnostic.code}.md",
         **(_place(diagnostic.span) if diagnostic.span else dict.fromkeys(_PLACE)),
         "related": [{**_place(span), "message": what} for span, what in diagnostic.related],
     }

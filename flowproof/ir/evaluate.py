@@ -6,7 +6,7 @@ is judged against it, so nothing of it is shared with a backend.
 
 from __future__ import annotations
 
-from flowproof.addresses import LOOPBACK
+from flowproof.addresses import LAST, LOOPBACK
 from flowproof.ir.events import Connect, ConnectName, Family, FileAttempt, Foreign, Listen, Unix
 from flowproof.ir.files import file_asserting, handle_file
 from flowproof.ir.model import OFF_LOOPBACK
@@ -15,7 +15,6 @@ from flowproof.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from flowproof.addresses import Interval
     from flowproof.ir.events import Event, NetworkEvent
     from flowproof.ir.model import Policy, Rule
 
@@ -123,7 +122,7 @@ def _named(rule: Rule, event: NetworkEvent) -> bool:
         case Listen():
             if rule.verb == "allow":
                 return rule.named.covers(_listened(event))
-            return rule.named.touches(_listened(event, LOOPBACK))
+            return rule.named.touches(_touched(event))
 
 
 def _otherwise(policy: Policy, rule: Rule, event: NetworkEvent) -> bool:
@@ -161,18 +160,26 @@ def _excepts_name(rule: Rule, event: ConnectName) -> bool:
     ) or any(scope.holds(event.protocol, event.port) for scope in rule.exceptions.anything)
 
 
-def _listened(event: Listen, more: tuple[Interval, ...] = ()) -> Region:
+def _listened(event: Listen) -> Region:
     """Return what would be listened on: one address, or every one off loopback of the family (``::``:
-    of both families), and of *more*.
-
-    Who asks whether something is touched asks about loopback too: a listen on every address is one there.
+    of both families).
     """
     port = ((event.port, event.port),)
     if event.address:
         return Region.of(((event.family, event.address, event.address),), ("tcp",), port)
     families = (4,) if event.family == 4 else (4, 6)
-    every = (part for part in (*OFF_LOOPBACK, *more) if part[0] in families)
-    return Region.of(every, ("tcp",), port)
+    return Region.of((part for part in OFF_LOOPBACK if part[0] in families), ("tcp",), port)
+
+
+def _touched(event: Listen) -> Region:
+    """Return all that a listen takes up: for ``0.0.0.0`` and ``::`` that is loopback as well, so that a
+    refusal of a loopback listen holds for them.
+    """
+    if event.address:
+        return _listened(event)
+    port = ((event.port, event.port),)
+    families = (4,) if event.family == 4 else (4, 6)
+    return Region.of(((family, 0, LAST[family]) for family in families), ("tcp",), port)
 
 
 def _implied(policy: Policy, rules: list[Rule], event: NetworkEvent) -> str | None:

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Resolved", "resolve_flow", "resolve_pack", "resolve_suite"]
 
-_ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,127}\Z")
-_RESERVED = (".default.", ".implied.", ".allow.", ".assert-")
-
 
 class Resolved(Value):
     """A document with the policy that it means. Exactly one of *flow* and *pack* is there."""
@@ -94,8 +91,6 @@ def resolve_flow(loaded: LoadedFlow, report: Report) -> Resolved | None:
     flow = loaded.flow
     before = report.failures
     control = flow.control
-    if control is not None:
-        _check_id(control.id, "control id", report)
     control_id = control.id.value if control else flow.slug
     rules: list[Rule] = []
     if control is not None:
@@ -133,7 +128,6 @@ def resolve_pack(loaded: LoadedPack, report: Report) -> Resolved | None:
             f"add `policy: {pack.slug}`",
         )
         return None
-    _check_id(pack.name, "name of the pack", report)
     rules = _written(pack.rules, "", Sets(pack.sets, report), None, report)
     rules += _from_packs(loaded.packs, pack.name.value, report)
     policy = _policy(
@@ -149,32 +143,12 @@ def resolve_pack(loaded: LoadedPack, report: Report) -> Resolved | None:
     return Resolved(policy, None, pack, loaded.packs)
 
 
-def _check_id(text: Text, what: str, report: Report) -> None:
-    if not _ID.match(text.value):
-        report.error(
-            "FP503",
-            f"{what} `{text.value}` is not shaped like an id",
-            text.span,
-            "an id begins with a-z or 0-9 and holds a-z, 0-9, `.`, `_` and `-`, 128 at most",
-        )
-        return
-    for infix in _RESERVED:
-        if infix in text.value:
-            report.error(
-                "FP503",
-                f"`{infix}` inside {what} `{text.value}` is the compiler's",
-                text.span,
-                "ids with it are derived by flowproof; choose another",
-            )
-
-
 def _written(
     rules: Iterable[tuple[Text, Text]], prefix: str, sets: Sets, pack: str | None, report: Report
 ) -> list[Rule]:
     found = []
     for rule_id, text in rules:
         before = report.failures
-        _check_id(rule_id, "rule id", report)
         sentence = parse_sentence(text, report)
         if sentence is None:
             continue
@@ -209,8 +183,6 @@ def _from_packs(packs: tuple[Pack, ...], control_id: str, report: Report) -> lis
                 pack.source.span(0),
                 f"add `policy: {pack.slug}`",
             )
-        else:
-            _check_id(pack.name, "name of the pack", report)
         for rule_id, _ in pack.rules:
             first = owners.setdefault(rule_id.value, rule_id)
             if first is not rule_id:
@@ -233,23 +205,10 @@ def _short_forms(flow: Flow, control_id: str, sets: Sets, report: Report) -> lis
         assert agent.allow_egress_span is not None
         found += _allow_egress(agent.allow_egress, control_id, sets, report)
         found.append(_else_rule(f"{control_id}.allow.rest", "deny", agent.allow_egress_span))
-    given: dict[str, Span] = {}
     for step in flow.steps:
-        if step.kind == "prompt":
-            continue
-        if step.kind in given:
-            report.error(
-                "FP516",
-                f"`{step.kind}` is given twice",
-                step.span,
-                "take one of them out",
-                related=((given[step.kind], "the first one"),),
-            )
-            continue
-        given[step.kind] = step.span
         if step.kind == "assert_no_egress":
             found.append(_else_rule(f"{control_id}.assert-no-egress", "never", step.span))
-        else:
+        elif step.kind == "assert_no_file_delete":
             found.append(_no_delete_rule(f"{control_id}.assert-no-file-delete", step.span))
     return found
 
@@ -262,14 +221,6 @@ def _allow_egress(
     for entry in entries:
         destination = parse_destination(entry, report)
         if destination is None:
-            continue
-        if isinstance(destination.host, tree.Anything):
-            report.error(
-                "FP517",
-                f"an entry of `allow_egress` is one destination, and `{entry.value}` is all of them",
-                destination.host.span,
-                "leave `allow_egress` out to refuse nothing, or name what may be reached",
-            )
             continue
         slug = re.sub(r"[^a-z0-9]+", "-", entry.value.lower()).strip("-")
         first = slugs.setdefault(slug, entry)

@@ -151,22 +151,11 @@ class Sets:
             )
             members = self._members[name]
             if members is not None:
-                self._otherwise(members)
                 parts = self._expand(members, (*within, name))
                 # what is named twice, by way of other sets too, is one member
                 once = {(part.host, part.ports): part for part in parts or ()}
                 self._parts[name] = None if parts is None else list(once.values())
         return self._parts[name]
-
-    def _otherwise(self, members: list[tree.Destination]) -> None:
-        for member in members:
-            if isinstance(member.host, tree.Anything) and member.host.otherwise:
-                self._report.error(
-                    "FP508",
-                    "a set holds destinations, and `anything else` is none",
-                    member.host.span,
-                    "write `anything else` in the rule",
-                )
 
 
 def destinations(

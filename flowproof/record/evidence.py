@@ -104,9 +104,10 @@ def _decode(path: str, data: bytes) -> RunRecord | Problem:
     stated = shape.pop("digest", None)
     try:
         actual = digest(canonical(shape))
+        whole = canonical({**shape, "digest": actual}) + b"\n"
     except (TypeError, ValueError, RecursionError):
         return Problem("altered", path, "it holds what no record holds")
-    if stated != actual:
+    if stated != actual or whole != data:
         return Problem("altered", path, "its digest is not that of its content")
     try:
         return from_json(shape)

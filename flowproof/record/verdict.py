@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from flowproof.record.model import End, FaultCount, RunRecord, Tier
+    from flowproof.record.model import End, FaultCount, FidelityRow, RunRecord, Tier
 
 __all__ = [
     "Facts",
@@ -52,7 +52,8 @@ class RuleFacts(Value):
 class Facts(Value):
     """All that a verdict may depend on.
 
-    *canary* is None where none was tried. *blocked* says why the command did not start. *end* is None
+    *meanings* are the fixed meanings that the artifact does not carry as written. *canary* is None where
+    none was tried. *blocked* says why the command did not start. *end* is None
     where nobody saw it. *expect_exit* None is any exit code. *complete* is False for a torn record.
     """
 
@@ -65,6 +66,7 @@ class Facts(Value):
     answered: int
     lost: int
     faults: tuple[FaultCount, ...]
+    meanings: tuple[FidelityRow, ...]
     end: End | None
     expect_exit: int | None
     survivors: int
@@ -109,6 +111,9 @@ def judge(control: str, facts: Facts) -> Judgement:
 def _judge_rule(rule: RuleFacts, facts: Facts) -> Ruling:
     if rule.verb not in _JUDGED:
         return Ruling(rule.id, None, None, "nothing is claimed")
+    if rule.kind == "implied" and not _contains(facts):
+        # A lane that is only observed carries no containment claim, not even one that nobody wrote.
+        return Ruling(rule.id, None, None, "refused, and no rule of the control rests on it")
     if rule.verb in _BEHAVIOUR and rule.counted:
         times = "1 attempt was" if rule.counted == 1 else f"{rule.counted} attempts were"
         return Ruling(rule.id, Verdict.FAIL, None, f"{times} counted")
@@ -117,6 +122,11 @@ def _judge_rule(rule: RuleFacts, facts: Facts) -> Ruling:
         explanation = f"{missing.detail}: {ADVICE[missing.code]}"
         return Ruling(rule.id, Verdict.CAPABILITY_ERROR, missing.code, explanation)
     return Ruling(rule.id, Verdict.PASS, None, _SHOWN[rule.verb])
+
+
+def _contains(facts: Facts) -> bool:
+    """Return whether a rule that somebody wrote, or the default, claims containment."""
+    return any(rule.verb in _CONTAINMENT and rule.kind != "implied" for rule in facts.rules)
 
 
 _SHOWN = {
@@ -128,7 +138,9 @@ _SHOWN = {
 
 def _missing(rule: RuleFacts, facts: Facts) -> Reason | None:
     """Return the first piece of evidence that a pass of *rule* lacks."""
-    found = _missing_of_run(facts) or _missing_carriage(rule) or _missing_of_lane(rule, facts)
+    found = (
+        _missing_of_run(facts) or _missing_carriage(rule, facts) or _missing_of_lane(rule, facts)
+    )
     if found is None and rule.verb in _BEHAVIOUR:
         found = _missing_end(facts)
     return found
@@ -144,13 +156,18 @@ def _missing_of_run(facts: Facts) -> Reason | None:
     return None
 
 
-def _missing_carriage(rule: RuleFacts) -> Reason | None:
+def _missing_carriage(rule: RuleFacts, facts: Facts) -> Reason | None:
     if rule.verb in _CONTAINMENT and rule.refusing not in _REFUSING:
         how = rule.refusing or "not stated"
         return Reason(Code.NOT_CARRIED, f"the artifact does not refuse what the rule says ({how})")
     if rule.verb in _BEHAVIOUR and rule.counting not in _COUNTING:
         how = rule.counting or "not stated"
         return Reason(Code.NOT_CARRIED, f"the artifact does not count what the rule says ({how})")
+    for row in facts.meanings:
+        refused = row.refusing in (None, *_REFUSING)
+        counted = row.counting in (None, *_COUNTING)
+        if (rule.verb in _CONTAINMENT and not refused) or (rule.verb in _BEHAVIOUR and not counted):
+            return Reason(Code.NOT_CARRIED, f"the artifact does not carry `{row.subject}`")
     return None
 
 
@@ -304,6 +321,7 @@ def facts_of(
         answered=record.supervisor.answered,
         lost=record.supervisor.lost,
         faults=faults,
+        meanings=tuple(row for row in record.fidelity if row.subject.startswith("meaning:")),
         end=record.command.end,
         expect_exit=record.command.expect_exit,
         survivors=len(record.survivors),

@@ -16,6 +16,7 @@ __all__ = [
     "CANARY_REPLY",
     "COUNTERS",
     "END",
+    "EXECUTED",
     "EXITED",
     "FAULT",
     "NOT_STARTED",
@@ -44,6 +45,8 @@ NOT_STARTED = "not-started"
 """(NOT_STARTED, code, detail): the command never ran; code is the value of a `Code`."""
 SPAWNED = "spawned"
 """(SPAWNED, pid): the command is about to exec; time 0. A NOT_STARTED behind it takes it back."""
+EXECUTED = "executed"
+"""(EXECUTED,): the exec succeeded."""
 EXITED = "exited"
 """(EXITED, ms, how, value): how is exit, signal or timeout or interrupt; value the code or the signal."""
 SURVIVOR = "survivor"

@@ -80,6 +80,7 @@ class Account:
         self.planned: tuple[Canary, ...] = ()
         self.bindings: Mapping[str, tuple[str, ...]] = {}
         self.started = False
+        self.executed = False
         self.end: End | None = None
         self.ended = False  # the supervisor said that this was the end
         self.received = 0
@@ -135,6 +136,8 @@ class Account:
                 self.block(Code(code), detail)
             case (wire.SPAWNED, int()):
                 self.started = True
+            case (wire.EXECUTED,):
+                self.executed = True
             case (wire.EXITED, int(), str(how), int(value)):
                 self.end = End(how, value)
             case (wire.SURVIVOR, int(pid), str(program)):

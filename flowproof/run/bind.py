@@ -229,11 +229,11 @@ def _addresses(
 def _patches(artifact: Artifact, part: _Part) -> list[Patch]:
     """Return where a bound symbol puts its rule in, or takes it out."""
     rule = artifact.rules[part.symbol.rule]
-    narrowed = part.intervals if part.exact else _narrowed(part, allow=rule.verb == "allow")
+    intervals = part.intervals if part.exact else _narrowed(part, allow=rule.verb == "allow")
     if rule.action == "listen":
-        return [
-            patch for interval in narrowed for patch in _listen_patches(part, rule.verb, interval)
-        ]
+        return [patch for each in intervals for patch in _listen_patches(part, rule.verb, each)]
+    if part.exact:
+        intervals = tuple(map(_wildcard_as_loopback, intervals))
     return [
         Patch(
             f"{protocol}{family}",
@@ -243,7 +243,7 @@ def _patches(artifact: Artifact, part: _Part) -> list[Patch]:
             part.symbol.rule,
             part.symbol.role,
         )
-        for family, first, last in map(_wildcard_as_loopback, narrowed)
+        for family, first, last in intervals
         for protocol in part.symbol.protocols or ("tcp", "udp")
     ]
 

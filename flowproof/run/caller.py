@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from errno import EBADF, EFAULT, EIO, ENOENT, ENOTSOCK, EPERM, ESRCH, errorcode
-from time import monotonic
+from errno import EBADF, EFAULT, EINTR, EIO, ENOENT, ENOTSOCK, EPERM, ESRCH, errorcode
 
 from flowproof.record.codes import Code
+from flowproof.run.numbers import ERESTARTSYS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,17 +56,26 @@ class Operation:
     run), ``restart`` (the same, and the kernel will restart or interrupt it rightly) or ``dead``.
     """
 
-    __slots__ = ("call", "descriptor", "id", "looked", "started", "thread", "tid", "withdrawn")
+    __slots__ = ("call", "id", "looked", "started", "thread", "tid", "withdrawn")
 
     def __init__(self) -> None:
         self.id = 0
         self.tid = 0
         self.call = ""
         self.thread = 0
-        self.descriptor = -1
         self.started = 0.0
         self.looked = 0.0
         self.withdrawn: str | None = None
+
+    def interrupted(self, kernel: Kernel, duplicate: int) -> int:
+        """Return the negative errno of a withdrawn call: one that restarts where the kernel is sure to.
+
+        ERESTARTSYS becomes EINTR or a restart when the kernel delivers the signal. Without one pending it
+        would reach the program as errno 512; and with a send timeout the kernel itself says EINTR.
+        """
+        if self.withdrawn == "restart" and not kernel.send_timeout(duplicate):
+            return -ERESTARTSYS
+        return -EINTR
 
 
 class Work:
@@ -165,28 +174,23 @@ class Caller:
         number = descriptor & 0xFFFFFFFF
         if number > 0x7FFFFFFF:
             raise AnswerError(EBADF)
-        duplicate = self._duplicate(number)
-        try:
-            self.check()
-        except (StaleError, FaultError):
-            self.kernel.close(duplicate)
-            raise
-        return duplicate
-
-    def _duplicate(self, number: int) -> int:
         pidfd = self._pidfds.get(self.tid)
-        cached = pidfd is not None
         try:
-            if pidfd is None:
-                pidfd = self._open_pidfd()
-            return self.kernel.pidfd_getfd(pidfd, number)
+            duplicate = self.kernel.pidfd_getfd(pidfd or self._open_pidfd(), number)
         except OSError as error:
             if error.errno == EBADF:
                 raise AnswerError(EBADF) from error
-            if error.errno == ESRCH and cached:  # the thread that had this number is gone
+            if error.errno == ESRCH and pidfd:  # the thread that had this number is gone
                 self.kernel.close(self._pidfds.pop(self.tid))
-                return self._duplicate(number)
+                return self.fetch(descriptor)
             raise self.fault(Code.CHILD_DESCRIPTOR, "pidfd_getfd", error) from error
+        try:
+            self.kernel.id_valid(self.listener, self.notification)
+        except OSError:
+            self.kernel.close(duplicate)
+            self.check()
+            raise StaleError from None  # valid again: it cannot be
+        return duplicate
 
     def _open_pidfd(self) -> int:
         if len(self._pidfds) >= _PIDFDS:
@@ -213,7 +217,7 @@ class Caller:
         """Return the caller's process and program. Told anew for each call site, and after a second."""
         key = (self.tid, self.pointer)
         known = self._programs.get(key)
-        now = monotonic()
+        now = self.operation.started
         if known is not None and now - known[0] < _PROGRAM_AGE:
             return known[1]
         try:

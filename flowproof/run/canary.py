@@ -105,7 +105,7 @@ def _refused(tables: Tables, decisions: Decisions, protocol: str, family: int) -
     plane = f"{protocol}{family}"
     preferred = parse_address(_PREFERRED[family])
     assert preferred is not None
-    for value, port in ((preferred[1], _DISCARD), *_cells(tables, plane, 1, family)):
+    for value, port in ((preferred[1], _DISCARD), *_cells(tables, plane, _DISCARD, family)):
         mapped = family == 6 and value >> 32 == 0xFFFF  # the kernel takes it for the v4 address
         if not mapped and value and decisions.address(plane, value, port).refused:
             text = format_address(family, value)

@@ -46,22 +46,29 @@ SETTLE = 0.15
 INTERRUPT_GRACE = 0.25
 """Seconds that an interrupted command has to end by itself."""
 _ENDING = 5.0
+_REPORT = 2.0
+"""Seconds for the guard to report a call that its caller has an answer to already."""
+_SURVIVORS = 100
+"""Survivors that are listed."""
 _TICK = 1.0
 _IGNORED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")  # by name: not every platform has each
 
 
 class _Emitter:
-    """The way to the recorder. `canary` is what the guard said of the known call, once it has."""
+    """The way to the recorder. `canary` is what the guard said of the known call, `fault` its first fault."""
 
     def __init__(self, file: int) -> None:
         self._file = file
         self._lock = Lock()
         self.canary: tuple[object, ...] | None = None
+        self.fault: tuple[object, ...] | None = None
 
     def __call__(self, tuples: list[tuple[object, ...]]) -> None:
         for found in tuples:
             if found[0] == wire.CANARY:
                 self.canary = found
+            elif found[0] == wire.FAULT and self.fault is None:
+                self.fault = found
         data = memoryview(wire.pack(tuples))
         with self._lock:
             try:
@@ -101,8 +108,7 @@ def contain(
     try:
         for name in _IGNORED:
             signal.signal(getattr(signal, name), signal.SIG_IGN)
-        _keep_only(kernel, events, control)
-        _Containment(kernel, spawn, make_guard, emit, control, counters).run()
+        _Containment(kernel, spawn, make_guard, emit, control, counters).run(events)
         code = 0
     except BaseException as error:  # noqa: BLE001  nothing may get past the end of this process
         traceback.print_exc()
@@ -144,23 +150,24 @@ class _Containment:
         self._clock = _Clock()
         self._guard: Guard | None = None
 
-    def run(self) -> None:
+    def run(self, events: int) -> None:
         """Start, watch, end. What cannot be started is told, and ends as quietly."""
         try:
+            _keep_only(self._kernel, events, self._control)
             self._kernel.set_subreaper()
             child = fork_command(self._kernel, self._spawn)
         except OSError as error:
             self._not_started(NotStartedError(Code.SELF_TEST, error_text(error)))
             return
         tree = Descendants(self._kernel)
+        failure: NotStartedError | None = None
         try:
             self._start(child)
         except NotStartedError as error:
-            tree.end(_ENDING)
-            self._not_started(error)
+            failure = error
         else:
             self._watch(child.pid, tree)
-        self._finish(tree)
+        self._finish(tree, failure)
 
     def _start(self, child: Child) -> None:
         try:
@@ -180,12 +187,13 @@ class _Containment:
         self._emit([(wire.SPAWNED, child.pid)])  # before: it may end this process at once
         child.execute()
         child.close()
+        self._emit([(wire.EXECUTED,)])
 
     def _await_canary(self, which: int, errno: int) -> None:
         """Wait until the guard reports the known call, and hold it against what was planned."""
-        deadline = time.monotonic() + self._spawn.seconds
+        deadline = time.monotonic() + _REPORT
         while self._emit.canary is None:
-            if time.monotonic() > deadline:
+            if time.monotonic() > deadline or self._emit.fault is not None:
                 raise NotStartedError(Code.CANARY, "the known call was not reported")
             time.sleep(0.001)
         planned = self._spawn.canaries[which]
@@ -216,7 +224,9 @@ class _Containment:
         os.close(handle)
         self._emit([(wire.EXITED, milliseconds, how, value)])
         if how in ("exit", "signal") and not tree.wait(SETTLE):
-            self._emit([(wire.SURVIVOR, left, program) for left, program in tree.alive()])
+            self._emit(
+                [(wire.SURVIVOR, left, program) for left, program in tree.alive()[:_SURVIVORS]]
+            )
 
     def _await_end(self, handle: int, deadline: float | None, tree: Descendants) -> tuple[str, int]:
         poller = select.poll()
@@ -234,13 +244,15 @@ class _Containment:
                 return "timeout", int(signal.SIGKILL)
             tree.reap()  # orphans of the command are this process's to bury
 
-    def _finish(self, tree: Descendants) -> None:
+    def _finish(self, tree: Descendants, failure: NotStartedError | None) -> None:
         """End what is left, let the guard see that nobody is, and say that this is the end."""
         gone = tree.end(_ENDING)
         closed = True
         if self._guard is not None:
             closed = self._guard.wait_closed(_ENDING)
             self._guard.stop()
+        if failure is not None:
+            self._not_started(failure)
         if not (gone and closed):
             detail = "processes are left that could not be ended"
             fault = (wire.FAULT, self._clock(), 0, Code.SURVIVORS.value, "kill", detail)
@@ -249,7 +261,12 @@ class _Containment:
         self._emit([(wire.END, received, answered)])
 
     def _not_started(self, error: NotStartedError) -> None:
-        self._emit([(wire.NOT_STARTED, error.code.value, error.detail)])
+        """Tell why the command never ran: a fault of the mechanism, where one is behind it."""
+        code, detail = error.code.value, error.detail
+        if error.code in (Code.CANARY, Code.HANDSHAKE) and self._emit.fault is not None:
+            _tag, _ms, _pid, fault, call, why = self._emit.fault
+            code, detail = str(fault), f"{call}: {why}"
+        self._emit([(wire.NOT_STARTED, code, detail)])
 
 
 def _readable(file: int, seconds: float) -> bool:

@@ -13,7 +13,23 @@ if TYPE_CHECKING:
 
     Wire = tuple[object, ...]
 
-__all__ = ["Journal"]
+__all__ = ["Journal", "attempt"]
+
+
+def attempt(
+    operation: str,
+    where: tuple[str, str, int | None],
+    decision: Decision,
+    *,
+    refused: bool,
+    note: str | None = None,
+) -> Wire:
+    """Return an attempt at *where* (protocol, destination, port) as it is told, but for who and when.
+
+    A refused UDP connect (``probe``) asserts nothing: no packet left, and none can follow.
+    """
+    asserting = () if operation == "probe" else decision.asserting
+    return (operation, *where, refused, decision.by, asserting, decision.observing, note)
 
 
 class Journal:
@@ -23,39 +39,24 @@ class Journal:
     process is told as the canary's and counts as nobody's.
     """
 
-    __slots__ = ("_events", "canary_pid", "clock")
+    __slots__ = ("_add", "_events", "canary_pid", "clock")
 
     def __init__(self, clock: Callable[[], int]) -> None:
         self._events: list[Wire] = []
+        self._add = self._events.append
         self.clock = clock
         self.canary_pid: int | None = None
 
-    def attempt(
-        self,
-        who: tuple[int, str],
-        operation: str,
-        where: tuple[str, str, int | None],
-        decision: Decision,
-        *,
-        refused: bool,
-        note: str | None = None,
-    ) -> None:
-        """Note an attempt by *who* (process, program) at *where* (protocol, destination, port).
-
-        A refused UDP connect (``probe``) asserts nothing: no packet left, and none can follow.
-        """
+    def attempt(self, who: tuple[int, str], what: Wire) -> None:
+        """Note an attempt by *who* (process, program); *what* is the rest, as `attempt` makes it."""
         if who[0] == self.canary_pid:
-            self._events.append((CANARY, refused, decision.by))
+            self._add((CANARY, what[4], what[5]))
             return
-        asserting = () if operation == "probe" else decision.asserting
-        self._events.append(
-            (ATTEMPT, self.clock(), *who, operation, *where, refused, decision.by, asserting,
-             decision.observing, note)
-        )  # fmt: skip
+        self._add((ATTEMPT, self.clock(), *who, *what))
 
     def fault(self, pid: int, code: Code, call: str, detail: str) -> None:
         """Note what the mechanism could not do or tell."""
-        self._events.append((FAULT, self.clock(), pid, code.value, call, detail))
+        self._add((FAULT, self.clock(), pid, code.value, call, detail))
 
     def take(self) -> list[Wire]:
         """Return what was noted since the last time. One thread takes; others may add meanwhile."""

@@ -85,8 +85,18 @@ class UnixSocket:
         self.file = file
 
 
-class _Scratch(threading.local):
-    """A buffer and two iovecs of the calling thread, so that a small read allocates nothing."""
+class _Local(threading.local):
+    """What each thread has one of."""
+
+    def __init__(self) -> None:
+        self.scratch = _Scratch()
+
+
+class _Scratch:
+    """A buffer and two iovecs of one thread, so that a small read allocates nothing."""
+
+    __slots__ = ("data", "length", "length_pointer", "local", "local_pointer", "option",
+                 "option_pointer", "pin", "remote", "remote_pin", "remote_pointer", "view")  # fmt: skip
 
     def __init__(self) -> None:
         self.data = bytearray(_SCRATCH)
@@ -123,7 +133,7 @@ class Kernel:
         for function in (self._readv, self._c.process_vm_writev, self._c.sendto, self._c.sendmsg):
             function.restype = ctypes.c_ssize_t
         self._syscall.restype = ctypes.c_long
-        self._scratch = _Scratch()
+        self._local = _Local()
 
     @staticmethod
     def _error(call: str) -> OSError:
@@ -293,7 +303,7 @@ class Kernel:
 
     def read_memory(self, tid: int, address: int, length: int) -> bytes:
         """Return up to *length* bytes of another process; fewer where its mapping ends."""
-        own = self._scratch
+        own = self._local.scratch
         if length <= _SCRATCH:
             _PAIR.pack_into(own.remote, 0, address, length)
             got = self._readv(tid, own.local_pointer, 1, own.remote_pointer, 1, 0)
@@ -490,7 +500,7 @@ class Kernel:
 
     def getsockopt(self, descriptor: int, level: int, option: int) -> int:
         """Return an option of a socket that is an int. ENOTSOCK: it is no socket."""
-        own = self._scratch
+        own = self._local.scratch
         if self._getsockopt(descriptor, level, option, own.option_pointer, own.length_pointer) < 0:
             raise self._error("getsockopt")
         return own.option[0]

@@ -154,9 +154,9 @@ def _become(kernel: Kernel, spawn: Spawn, answers: int, go: Receiver) -> NoRetur
             raise NotStartedError(install_code(error), error_text(error)) from error
         send(answers, "listener", listener)
         if os.read(go.file, 1) == b"c":
+            os.close(listener)  # the supervisor has its own; a second one would keep calls waiting
             send(answers, "canary", which, spawn.canaries[which].attempt(probe))
         if os.read(go.file, 1) == b"x":
-            os.close(listener)
             try:
                 kernel.close_range(3, flags=n.CLOSE_RANGE_CLOEXEC)
             except OSError as error:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import select
 from errno import EINTR, ENOENT, errorcode
+from itertools import count
 from struct import Struct
-from threading import Lock
 
 from flowproof.record.codes import Code
 from flowproof.record.wire import COUNTERS
@@ -22,6 +22,7 @@ __all__ = ["NOTIFICATION", "Listener"]
 
 NOTIFICATION = Struct("=QIIiIQ6Q")
 """struct seccomp_notif: id, pid, flags, nr, arch, instruction pointer, the six arguments."""
+_COUNTER = Struct("<Q")
 _RESPONSE = Struct("=QqiI")  # struct seccomp_notif_resp: id, val, error, flags
 _POLL = 200
 """Milliseconds between looks at a listener whose kernel does not end a receive by itself."""
@@ -38,9 +39,12 @@ class Listener:
         self.received = 0
         self.answered = 0
         self.stopping = False
+        self._receiving = count(1).__next__  # atomic, unlike an addition
+        self._answering = count(1).__next__
+        self._write = _COUNTER.pack_into
         self._kernel = kernel
         self._counters = counters
-        self._lock = Lock()
+        COUNTERS.pack_into(counters, 0, 0, 0)
         self._poll_first = not kernel.receive_ends()
         self._closed = False
 
@@ -58,9 +62,8 @@ class Listener:
                 return False
             name = errorcode.get(error.errno or 0, error.errno)
             raise FaultError(Code.LISTENER_RECEIVE, f"NOTIF_RECV: {name}") from error
-        with self._lock:
-            self.received += 1
-            COUNTERS.pack_into(self._counters, 0, self.received, self.answered)
+        self.received = received = self._receiving()
+        self._write(self._counters, 0, received)
         return True
 
     def over(self) -> bool:
@@ -78,9 +81,13 @@ class Listener:
                 if failure.errno != ENOENT and not self._closed:  # ENOENT: the caller is gone
                     name = errorcode.get(failure.errno or 0, failure.errno)
                     raise FaultError(Code.LISTENER_SEND, f"NOTIF_SEND: {name}") from failure
-        with self._lock:
-            self.answered += 1
-            COUNTERS.pack_into(self._counters, 0, self.received, self.answered)
+        self.answered = answered = self._answering()
+        self._write(self._counters, _COUNTER.size, answered)
+
+    def settle(self) -> None:
+        """Write the final counts: two threads may have written theirs in the wrong order."""
+        self.received, self.answered = self._receiving() - 1, self._answering() - 1
+        COUNTERS.pack_into(self._counters, 0, self.received, self.answered)
 
     def close(self) -> None:
         """Let go of the listener: what is trapped from then on gets ENOSYS.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from errno import EINTR, EPERM
+from errno import EPERM
 from errno import errorcode as _names
 from time import monotonic
 
@@ -22,10 +22,9 @@ if TYPE_CHECKING:
     from flowproof.artifact.model import Decision, Program
     from flowproof.run.calls import Handler
     from flowproof.run.decide import Decisions
-    from flowproof.run.kernel import Kernel
     from flowproof.run.listener import Listener
 
-__all__ = ["Dispatch", "Reader", "dispatch", "settled"]
+__all__ = ["Dispatch", "Reader", "dispatch"]
 
 _ZERO = bytes(NOTIFICATION.size)
 _ERRNO = {name: number for number, name in _names.items()}
@@ -61,19 +60,6 @@ def dispatch(program: Program, decisions: Decisions) -> Dispatch:
         fixed=fixed,
         foreign=foreign,
     )
-
-
-def settled(kernel: Kernel, operation: Operation, result: int) -> int:
-    """Return the errno for a call that was interrupted: restarted where the kernel is sure to do so.
-
-    ERESTARTSYS becomes EINTR or a restart when the kernel delivers the signal. Without one pending it
-    would reach the program as errno 512; and with a send timeout the kernel itself says EINTR.
-    """
-    if result != -EINTR or operation.withdrawn != "restart":
-        return result
-    if operation.descriptor >= 0 and not kernel.send_timeout(operation.descriptor):
-        return -n.ERESTARTSYS
-    return result
 
 
 class Reader:
@@ -132,7 +118,6 @@ class Reader:
                     return
                 continue
             operation.withdrawn = None
-            operation.descriptor = -1
             operation.started = monotonic()
             fields = unpack(buffer)
             identity = operation.id = fields[0]
@@ -152,8 +137,6 @@ class Reader:
                         operation.started = 0.0
                         continue
                     result = outcome
-                    if result == -EINTR:
-                        result = settled(caller.kernel, operation, result)
             except AnswerError as error:
                 result = -error.errno
             except StaleError:
@@ -173,7 +156,6 @@ class Reader:
         own = self.operation
         operation = Operation()
         operation.id, operation.tid, operation.call = own.id, own.tid, own.call
-        operation.descriptor = work.descriptors[0]
         if self._hand_off(operation, work):
             return
         for descriptor in work.descriptors:

@@ -95,14 +95,16 @@ def run(
     except UnwritableRecord as error:
         account.block(Code.NOT_STARTED, str(error))
         return _unwritten(account, str(error))
+    steps = _Run(account, folder, kernel or Kernel(), progress, stdout_to_stderr)
     try:
-        folder.write(account.record(complete=False))  # before the command: can it be written at all
-        _Run(account, folder, kernel or Kernel(), progress, stdout_to_stderr).go()
-        account.close_lanes()
-        folder.link_lanes()
-        record = account.record(complete=True)
-        folder.write(record)
-        folder.check_place()
+        with steps.interrupts():
+            folder.write(account.record(complete=False))  # can it be written at all
+            steps.go()
+            account.close_lanes()
+            folder.link_lanes()
+            record = account.record(complete=True)
+            folder.write(record)
+            folder.check_place()
     except UnwritableRecord as error:
         return _unwritten(account, str(error))
     finally:
@@ -137,23 +139,22 @@ class _Run:
 
     def go(self) -> None:
         """Take the steps."""
-        with self._interrupts():
-            program = self._program()
-            if program is None or not self._host_can():
-                return
-            bound = self._bound()
-            if bound is None:
-                return
-            trapped = frozenset(call.call for call in program.trapped)
-            self._account.planned = canaries(bound.tables, bound.decisions, trapped)
-            if not self._account.planned:
-                self._block(Code.UNASSERTED, "no rule of the control needs to see a call")
-                return
-            if self._interrupted is not None:
-                self._block(Code.INTERRUPTED, "the run was interrupted before its command")
-                return
-            self._account.engage(self._folder, bound.names)
-            self._contained(program, bound)
+        program = self._program()
+        if program is None or not self._host_can():
+            return
+        bound = self._bound()
+        if bound is None:
+            return
+        trapped = frozenset(call.call for call in program.trapped)
+        self._account.planned = canaries(bound.tables, bound.decisions, trapped)
+        if not self._account.planned:
+            self._block(Code.UNASSERTED, "no rule of the control needs to see a call")
+            return
+        if self._interrupted is not None:
+            self._block(Code.INTERRUPTED, "the run was interrupted before its command")
+            return
+        self._account.engage(self._folder, bound.names)
+        self._contained(program, bound)
 
     def _block(self, code: Code, detail: str) -> None:
         self._account.block(code, detail)
@@ -217,8 +218,9 @@ class _Run:
             events.close()
             if not Descendants(kernel, spare).end(_ENDING):
                 self._account.fault(Code.SURVIVORS, "kill", "processes are left")
-            with suppress(OSError):  # what was shut for the run only
+            with suppress(OSError):  # both were for the run only
                 kernel.set_dumpable(True)
+            with suppress(OSError):
                 kernel.set_subreaper(False)
 
     def _fork(self, program: Program, bound: Bound) -> tuple[Receiver, int]:
@@ -274,7 +276,7 @@ class _Run:
                 events.read()
             for told in events.take():
                 account.take(told)
-            if account.started and not told_tier and self._progress is not None:
+            if account.executed and not told_tier and self._progress is not None:
                 told_tier = True
                 self._progress("the command runs under the filter")
             if patience.is_over(pid, self._interrupted is not None):
@@ -292,7 +294,7 @@ class _Run:
             account.end = End("interrupt", self._interrupted)
 
     @contextmanager
-    def _interrupts(self) -> Iterator[None]:
+    def interrupts(self) -> Iterator[None]:
         """Turn Ctrl-C and SIGTERM into the end of the run, with a complete record."""
         if threading.current_thread() is not threading.main_thread():
             yield  # only the main thread may take signals

@@ -20,7 +20,7 @@ from flowproof.run.caller import Caller, FaultError, Operation, StaleError, Work
 from flowproof.run.journal import Journal
 from flowproof.run.listener import Listener
 from flowproof.run.pool import THREADS, Pool, start_thread
-from flowproof.run.reader import Reader, dispatch, settled
+from flowproof.run.reader import Reader, dispatch
 from flowproof.run.tree import Tree
 
 TYPE_CHECKING = False
@@ -137,6 +137,7 @@ class Supervisor:
         self._done.set()
         for thread in self._threads:
             thread.join(2.0)
+        self._listener.settle()
         stuck = bool(self._readers) or any(worker.is_alive() for worker in workers)
         if stuck:
             self._listener.close()
@@ -197,7 +198,7 @@ class Supervisor:
         try:
             result: int | None
             try:
-                result = settled(self._kernel, operation, work.perform(operation))
+                result = work.perform(operation)
             except StaleError:
                 result = None
             except FaultError as error:

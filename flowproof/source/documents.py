@@ -32,10 +32,10 @@ class Text(Value):
 
     def at(self, start: int, end: int | None = None) -> Span:
         """Return the source span of ``value[start:end]`` (default: an empty span at *start*)."""
-        first = self.offsets[start]
-        if end is None or end <= start:
-            return self.span.source.span(first)
-        return self.span.source.span(first, self.offsets[end - 1] + 1)
+        source, offsets = self.span.source, self.offsets
+        first = offsets[start]
+        last = first if end is None or end <= start else offsets[end - 1] + 1
+        return source.span(first, last)
 
 
 class Agent(Value):

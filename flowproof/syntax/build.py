@@ -25,6 +25,7 @@ from flowproof.syntax.tree import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from flowproof.diagnostics import Report, Span
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Builder", "unescape"]
 
+# Parts of a sentence that no node keeps the place of
+_PLACELESS = {"destinations", "exceptions", "protocols", "operations", "paths", "verb", "reason"}
 _TOOL = re.compile(r"[A-Za-z0-9_.*-]+")
 
 
@@ -52,7 +55,8 @@ class Builder:
 
     def __call__(self, rule: str, start: int, end: int, children: list[Any]) -> Any:  # noqa: ANN401  nodes of any kind
         """Return the node of a reduction of *rule* over ``value[start:end]``."""
-        return getattr(self, "_" + rule)(self._text.at(start, end), children)
+        span = self._text.span if rule in _PLACELESS else self._text.at(start, end)
+        return getattr(self, "_" + rule)(span, children)
 
     def _place(self, token: Any) -> Span:  # noqa: ANN401  a token of the driver
         return self._text.at(token.start, token.end)
@@ -91,7 +95,7 @@ class Builder:
             children = [hosts.ports(token.text[1:], span, self._report)]
         else:
             span = span.source.span(span.start + 1, span.end)
-        return None if None in children else Ports(tuple(children), span)
+        return None if _lacks(children) else Ports(tuple(children), span)
 
     def _destination(self, span: Span, children: list[Any]) -> Destination | None:
         if len(children) == 2 and isinstance(children[0], Unix):
@@ -102,7 +106,7 @@ class Builder:
                 "put a path that holds a colon wholly inside the quotes",
             )
             return None
-        if None in children:
+        if _lacks(children):
             return None
         return Destination(children[0], children[1] if len(children) == 2 else None, span)
 
@@ -132,7 +136,7 @@ class Builder:
                         "name it in a rule of its own, without `tcp` and `udp`",
                     )
                     return None
-        if None in targets or None in exceptions:
+        if _lacks(targets) or _lacks(exceptions):
             return None
         words = tuple(token.text for token in protocols)
         return Connect(words, tuple(targets), tuple(exceptions), span)
@@ -174,7 +178,7 @@ class Builder:
         return None if children[0] is None else Execute(children[0], span)
 
     def _call(self, span: Span, children: list[Any]) -> Call | None:
-        return None if None in children else Call(tuple(children), span)
+        return None if _lacks(children) else Call(tuple(children), span)
 
     def _tool(self, span: Span, children: list[Any]) -> Glob | None:
         text = children[0].text
@@ -215,7 +219,7 @@ class Builder:
         return self._where("at", span, children[0])
 
     def _where(self, kind: str, span: Span, found: list[Any]) -> Where | None:
-        return None if None in found else Where(kind, tuple(found), False, span)
+        return None if _lacks(found) else Where(kind, tuple(found), False, span)
 
     def _anywhere(self, span: Span, _children: list[Any]) -> Where:
         return Where("anywhere", (), False, span)
@@ -251,6 +255,14 @@ class _Exceptions(list["Destination | None"]):
 
 class _Protocols(list["Any"]):
     pass
+
+
+def _lacks(nodes: Iterable[Any]) -> bool:
+    """Tell whether a child was refused; `in` would ask each node for equality."""
+    for node in nodes:  # noqa: SIM110  a generator costs more than the list is long
+        if node is None:
+            return True
+    return False
 
 
 def _one(children: list[Any], kind: type[list[Any]]) -> list[Any]:

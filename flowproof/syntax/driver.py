@@ -87,19 +87,23 @@ class Parser:
         return True
 
     def _reduce(self, rule: Rule) -> None:
-        popped = self._values[-rule.length :]
-        del self._values[-rule.length :], self.states[-rule.length :]
-        if rule.keep:  # each list has one owner: a list that grows item by item is never copied
-            children = popped[rule.keep[0]][0]
-            for at in rule.keep[1:]:
-                children.extend(popped[at][0])
+        values, states, keep = self._values, self.states, rule.keep
+        if rule.length == 1:  # most of them
+            found, first, last = values.pop()
+            states.pop()
+            children = found if keep else []
         else:
-            children = []
-        first, last = popped[0][1], popped[-1][2]
+            popped = values[-rule.length :]
+            del values[-rule.length :], states[-rule.length :]
+            # each list has one owner: a list that grows item by item is never copied
+            children = popped[keep[0]][0] if keep else []
+            for at in keep[1:]:
+                children += popped[at][0]
+            first, last = popped[0][1], popped[-1][2]
         if rule.name is not None:
             children = [self._build(rule.name, first, last, children)]
-        self._values.append((children, first, last))
-        self.states.append(self.tables.states[self.states[-1]][rule.origin] - 1)
+        values.append((children, first, last))
+        states.append(self.tables.states[states[-1]][rule.origin] - 1)
 
     def expected(self) -> list[str]:
         """Return the terminals that fit next, in the order of their names."""
@@ -124,21 +128,24 @@ class Parser:
 
 def tokens(tables: Tables, text: str) -> Iterator[Token]:
     """Yield the tokens of *text*, then one of type ``$END``; what is no token is one of type ``BAD``."""
-    match = re.compile(tables.pattern).match
-    at = 0
-    while at < len(text):
+    match, keywords = re.compile(tables.pattern).match, tables.keywords
+    at, length = 0, len(text)
+    while at < length:
+        if text[at] == " ":
+            at += 1
+            continue
         found = match(text, at)
         if found is None:
             end = at
-            while end < len(text) and text[end] not in " \t\r\n,":
+            while end < length and text[end] not in " \t\r\n,":
                 end += 1
             yield Token(BAD, text[at : max(end, at + 1)], at, max(end, at + 1))
             at = max(end, at + 1)
             continue
-        kind, word = str(found.lastgroup), found.group()
+        kind, word, end = found.lastgroup, found.group(), found.end()
         if kind != "SPACE":
-            yield Token(tables.keywords.get(word, kind), word, at, found.end())
-        at = found.end()
+            yield Token(keywords.get(word) or kind or BAD, word, at, end)
+        at = end
     # a missing word is missing behind the last one that is there
     end = len(text.rstrip(" \t\r\n"))
     yield Token(END, "", end, end)

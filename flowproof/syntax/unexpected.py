@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 __all__ = ["describe", "keywords", "misspelt", "report"]
 
 _DESTINATION = {"WORD", "STRING", "BRACKETED", "UNIX", "ANYTHING"}
-_ORDER = ("ALLOW", "OBSERVE", "EXPECT", "DENY", "NEVER", "CONNECT", "LISTEN", "DELETE", "RENAME")
+# As a sentence has them
+_ORDER = (
+    *("ALLOW", "OBSERVE", "EXPECT", "DENY", "NEVER", "NO"),
+    *("CONNECT", "LISTEN", "DELETE", "RENAME", "TRUNCATE", "WRITE", "DESTROY", "EXECUTE", "CALL"),
+    *("TCP", "UDP", "TO", "ON", "UNDER", "AT", "ANYWHERE", "ELSE", "EXCEPT", "BECAUSE"),
+)
 _CUT = re.compile(r"[ \t]+#")
 
 
@@ -110,6 +115,10 @@ def _bad(token: Token, place: Span, cut: str | None, found: Report) -> None:
 
 
 def _way_out(tables: Tables, token: Token, expected: list[str]) -> str | None:
+    if "TCP" in expected and "UDP" in expected and token.type == "WORD":
+        if any(sign in token.text for sign in ".:@$*/"):
+            return f"write `to {token.text}`"
+        return "the protocols are `tcp` and `udp`; without one of them a rule is about both"
     if "WORD" in expected and token.text in tables.keywords:
         return f'`{token.text}` is a keyword; as a name or a path it is quoted: `"{token.text}"`'
     if expected == ["STRING"]:

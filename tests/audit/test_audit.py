@@ -7,7 +7,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from handmade import event, rule, write_run
+from handmade_runs import event, rule, write_run
 
 from flowproof.audit.formats.as_json import report_data
 from flowproof.audit.formats.as_text import report_text

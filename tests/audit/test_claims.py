@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from handmade import rule
+from handmade_runs import rule
 
 from flowproof.audit.claims import claim_words
 from flowproof.audit.coverage import coverage

@@ -25,6 +25,13 @@ def test_ratio_pairs_each_round_with_its_own_bare() -> None:
     assert rounds.control == 1.0
 
 
+def test_noisy_control_says_neither_yes_nor_no() -> None:
+    quiet = Rounds({BARE: [1.0] * 3, CONTROL: [1.04] * 3, "x": [1.0] * 3})
+    noisy = Rounds({BARE: [1.0] * 3, CONTROL: [1.2] * 3, "x": [1.0] * 3})
+    assert (quiet.judged(True), quiet.judged(False)) == (True, False)
+    assert (noisy.judged(True), noisy.judged(False)) == (None, None)
+
+
 def test_every_variant_is_measured_once_a_round_and_the_first_is_thrown_away() -> None:
     taken: list[str] = []
 
@@ -69,6 +76,6 @@ def test_large_flows_have_as_many_distinct_addresses_as_they_say() -> None:
     assert len(set(rules["rules"].values())) == 101
 
 
-@pytest.mark.parametrize(("holds", "word"), [(True, "yes"), (False, "NO"), (None, "not measured")])
+@pytest.mark.parametrize(("holds", "word"), [(True, "yes"), (False, "NO"), (None, "not told")])
 def test_table_never_calls_an_unmeasured_row_held(holds: bool | None, word: str) -> None:
     assert show([Row("work", "bound", "figure", holds=holds)]).endswith(f"| {word} |")

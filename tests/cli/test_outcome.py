@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from handmade import Line, event, rule
+from handmade_runs import Line, event, rule
 
 from flowproof.cli.outcome import attempts_of, wanted
 from flowproof.record.model import Place

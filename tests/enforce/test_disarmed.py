@@ -24,9 +24,9 @@ DENY_ELSE = {
 def disarmed(stage: Stage, rules: dict[str, str], how: str, command: list[str]) -> Ran:
     path = stage.flow(rules, command)
     records = stage.folder / "records"
-    driver = str(Path(__file__).with_name("disarmed.py"))
+    driver = Path(__file__).parent / "harness" / "disarmed.py"
     copy = stage.folder / "disarmed.py"
-    copy.write_text(Path(driver).read_text(encoding="utf-8"), encoding="utf-8")
+    copy.write_text(driver.read_text(encoding="utf-8"), encoding="utf-8")
     copy.chmod(0o644)
     words = [stage.product.python, str(copy), str(path), str(records), how, *command]
     ran = stage.execute(words)

@@ -161,7 +161,7 @@ def rewrite(path: Path, change: Change) -> None:
     shape = json.loads(path.read_bytes())
     del shape["digest"]
     change(shape)
-    path.write_bytes(canonical({**shape, "digest": digest(canonical(shape))}))
+    path.write_bytes(canonical({**shape, "digest": digest(canonical(shape))}) + b"\n")
 
 
 def test_a_finished_run_reads_back_whole_and_its_verdicts_hold(tmp_path: Path) -> None:
@@ -302,6 +302,19 @@ def test_a_record_that_was_never_finished_is_torn(tmp_path: Path) -> None:
 def test_a_record_with_a_changed_byte_is_altered(tmp_path: Path) -> None:
     path = write_run(tmp_path) / "record.json"
     path.write_bytes(path.read_bytes().replace(b'"uid":1000', b'"uid":1001'))
+    assert kinds(read(str(path.parent))) == ["altered"]
+
+
+@pytest.mark.parametrize("extra", [b"\n", b" ", b"{}"])
+def test_a_record_with_something_behind_it_is_no_evidence(tmp_path: Path, extra: bytes) -> None:
+    path = write_run(tmp_path) / "record.json"
+    path.write_bytes(path.read_bytes() + extra)
+    assert kinds(read(str(path.parent))) in (["altered"], ["torn"])
+
+
+def test_a_record_with_a_name_given_twice_is_altered(tmp_path: Path) -> None:
+    path = write_run(tmp_path) / "record.json"
+    path.write_bytes(path.read_bytes().replace(b'"uid":1000', b'"uid":0,"uid":1000'))
     assert kinds(read(str(path.parent))) == ["altered"]
 
 

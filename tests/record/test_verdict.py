@@ -6,7 +6,7 @@ import pytest
 
 from flowproof.exit_codes import ExitCode
 from flowproof.record.codes import ADVICE, Code
-from flowproof.record.model import End, FaultCount, Reason, Tier, Verdict
+from flowproof.record.model import End, FaultCount, FidelityRow, Reason, Tier, Verdict
 from flowproof.record.verdict import (
     Facts,
     Judgement,
@@ -43,6 +43,7 @@ def facts(*rules: RuleFacts, **changes: object) -> Facts:
         answered=7,
         lost=0,
         faults=(),
+        meanings=(),
         end=End("exit", 0),
         expect_exit=0,
         survivors=0,
@@ -199,6 +200,25 @@ def test_what_the_artifact_does_not_carry_is_no_pass(
     assert (ruling.code is Code.NOT_CARRIED) == (want is CAPABILITY)
 
 
+@pytest.mark.parametrize(
+    ("refusing", "counting", "broken"),
+    [
+        ("exact", None, set()),
+        ("over-blocks", "observed", set()),
+        ("over-permits", None, {"deny", "never"}),
+        ("unsupported", "unsupported", {"deny", "never", "expect no"}),
+        ("exact", "unsupported", {"never", "expect no"}),
+    ],
+)
+def test_a_fixed_meaning_that_is_not_carried_breaks_the_claims_that_rest_on_it(
+    refusing: str, counting: str | None, broken: set[str]
+) -> None:
+    row = FidelityRow("meaning:loopback", refusing, counting, None)
+    for verb in ("deny", "never", "expect no"):
+        want = (CAPABILITY, Code.NOT_CARRIED) if verb in broken else (PASS, None)
+        assert verdict_of(verb, meanings=(row,)) == want
+
+
 def control(*rules: RuleFacts, **changes: object) -> Judgement:
     return judge("c", facts(*rules, **changes))
 
@@ -227,6 +247,16 @@ def test_a_control_without_a_rule_that_can_be_judged_is_unasserted(
     judgement = control(*rules)
     assert (judgement.control.verdict, judgement.control.code) == (CAPABILITY, Code.UNASSERTED)
     assert judgement.exit.code == ExitCode.CAPABILITY
+
+
+def test_an_implied_refusal_is_judged_only_where_the_control_claims_containment() -> None:
+    implied = rule("deny", kind="implied", id="c.implied.foreign-abi")
+    watched = control(rule("expect no"), implied, tiers={"connect": OBSERVED})
+    assert watched.control.verdict is PASS
+    assert watched.rules[1].verdict is None
+    assert control(rule("never"), implied).rules[1].verdict is PASS
+    weak = control(rule("never"), implied, tiers={"connect": OBSERVED})
+    assert [ruling.verdict for ruling in weak.rules] == [CAPABILITY, CAPABILITY]
 
 
 def test_a_default_rule_asserts_and_an_implied_one_does_not() -> None:

@@ -12,7 +12,9 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
+from flowproof.addresses import parse_address
 from flowproof.artifact.model import (
     PLANES,
     Artifact,
@@ -50,8 +52,6 @@ LOOPBACK4 = 127 << 24
 
 
 def value(text: str) -> int:
-    from flowproof.addresses import parse_address
-
     parsed = parse_address(text)
     assert parsed is not None
     return parsed[1]
@@ -200,7 +200,7 @@ class Run:
     def faults(self) -> list[tuple[object, ...]]:
         return [event for event in self.events if event[0] == "fault"]
 
-    def wait(self, seconds: float = 20.0) -> object:
+    def wait(self) -> Any:  # noqa: ANN401  JSON
         """Return what the child's function returned."""
         data = b""
         while chunk := os.read(self._pipe, 65536):
@@ -246,7 +246,7 @@ def contained(
             result = work()
             os.write(told, json.dumps(result).encode())
             code = 0
-        except BaseException:
+        except BaseException:  # noqa: BLE001  told to the test, and nothing gets past the child's end
             traceback.print_exc(file=sys.stderr)
         finally:
             os._exit(code)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,70 @@ def test_what_is_right_is_neither_refused_nor_warned_about(vector: dict[str, Any
 )
 def test_what_waits_is_nothing_that_reading_could_tell(vector: dict[str, Any]) -> None:
     assert read_and_parse(vector["path"]).errors == ()
+
+
+PIECES = (
+    *" \t\n\r:#-,[]{}\"'|>*&!%@`?\\~",
+    *(
+        "\n  ",
+        "\n    ",
+        ": ",
+        " #",
+        "- ",
+        "allow ",
+        "never ",
+        "expect no ",
+        "connect to ",
+        "listen on ",
+    ),
+    *(
+        "anything else",
+        "except ",
+        "under ",
+        "delete ",
+        "/srv ",
+        "${X}",
+        "unix:/x",
+        '"db"',
+        ":443",
+        "::1",
+    ),
+    *(
+        ":{80,90-100}",
+        'because "x"',
+        "tcp ",
+        "*.example.com",
+        "sets:\n",
+        "rules:\n",
+        "null",
+        "10.0.0.0/8",
+    ),
+)
+
+
+def test_a_mutilated_document_is_told_what_is_wrong_and_never_crashes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    choose = random.Random(3)
+    texts = [
+        vector["files"]["x.flow.yaml"] for vector in ACCEPTED if "x.flow.yaml" in vector["files"]
+    ]
+    refused = 0
+    for _ in range(300):
+        text = choose.choice(texts)
+        for _ in range(choose.randint(1, 4)):
+            at = choose.randint(0, len(text))
+            text = text[:at] + choose.choice(PIECES) + text[at + choose.choice((0, 0, 1, 5)) :]
+        Path("x.flow.yaml").write_bytes(text.encode())
+        found = read_and_parse("x.flow.yaml")
+        for diagnostic in found:
+            span = diagnostic.span
+            assert span is not None
+            assert 0 <= span.start <= span.end <= len(span.source.text), (text, diagnostic)
+            assert diagnostic.message
+        refused += bool(found.errors)
+    assert 100 < refused < 300
 
 
 def test_every_vector_is_decided_or_named_as_waiting() -> None:

@@ -66,7 +66,11 @@ def _run(record: RunRecord, control: AuditedControl) -> dict[str, object]:
         "policy_sha256": record.policy.ir,
         "artifact_sha256": record.policy.artifact,
         "target": record.policy.target,
-        "tiers": {name: value_to_json(lane.tier) for name, lane in record.lanes.items()},
+        "tiers": {
+            name: value_to_json(lane.tier)
+            for name, lane in record.lanes.items()
+            if name != "faults"
+        },
         "faults": value_to_json(record.faults),
         "survivors": value_to_json(record.survivors),
         "through": value_to_json(record.through),

@@ -41,6 +41,7 @@ def run(arguments: Arguments, console: Console) -> int:
         console.out(
             json_text(
                 {
+                    "schema": "flowproof/diagnostics/v1",
                     "controls": _controls(inputs),
                     "diagnostics": [as_data(diagnostic) for diagnostic in diagnostics],
                     "exit": exit_data(code, because),

@@ -31,7 +31,6 @@ def handle(caller: Caller, arguments: tuple[int, ...]) -> int | Work:
             return -target.refusal
         kernel = caller.kernel
         if (target.quick and not caller.crowded) or kernel.nonblocking(duplicate):
-            caller.operation.descriptor = duplicate
             return perform(kernel, caller.operation, duplicate, target)
         work = Work(lambda operation: perform(kernel, operation, duplicate, target), held)
         held = ()
@@ -51,7 +50,9 @@ def perform(kernel: Kernel, operation: Operation, duplicate: int, target: Target
             else:
                 acting_as(kernel, target.identity, lambda: _connect(kernel, duplicate, target.act))
         except OSError as error:
-            if error.errno == EINTR and operation.withdrawn is None:
+            if error.errno == EINTR:
+                if operation.withdrawn is not None:
+                    return operation.interrupted(kernel, duplicate)
                 again = True
                 continue
             if again and error.errno == EISCONN:  # it went through while we were interrupted

@@ -78,18 +78,8 @@ def attempted(
     who: tuple[int, str] | None = None,
 ) -> None:
     """Record the attempt that a judged call is, if it is one; by *who*, unless by the present caller."""
-    decision = target.decision
-    if decision is None:
-        return
-    refused = decision.refused
-    if target.protocol == "unix":
-        operation = "unix"
-    elif refused and target.protocol == "udp" and operation == "connect":
-        operation = "probe"
-    where = (target.protocol, target.text, target.port)
-    caller.journal.attempt(
-        who or caller.who(), operation, where, decision, refused=refused, note=note or target.note
-    )
+    if target.decision is not None:
+        caller.journal.attempt(who or caller.who(), target.told(operation, note))
 
 
 def _inet(caller: Caller, address: Inet, protocol: int) -> Target:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from flowproof.run import numbers as n
+from flowproof.run.journal import attempt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,9 +29,8 @@ def record_socket(
     family, kind, protocol = (argument & 0xFFFFFFFF for argument in arguments[:3])
     name = family_name(family, kind & n.SOCK_TYPE_MASK, protocol)
     note = f"{call}: family {family}, type {kind & n.SOCK_TYPE_MASK}, protocol {protocol}"
-    caller.journal.attempt(
-        caller.who(), "socket", (name, name, None), decision, refused=True, note=note
-    )
+    what = attempt("socket", (name, name, None), decision, refused=True, note=note)
+    caller.journal.attempt(caller.who(), what)
 
 
 def family_name(family: int, kind: int, protocol: int) -> str:
@@ -46,11 +46,7 @@ def record_foreign(caller: Caller, decision: Decision, number: int, *, native: b
     """Record a call of a foreign ABI: one of another architecture, or an x32 number."""
     call = number & ~n.X32_SYSCALL_BIT if native else number
     note = f"{'x32' if native else 'program is 32-bit'}: call {call}"
+    where = ("foreign-abi", "foreign-abi", None)
     caller.journal.attempt(
-        caller.who(),
-        "foreign",
-        ("foreign-abi", "foreign-abi", None),
-        decision,
-        refused=True,
-        note=note,
+        caller.who(), attempt("foreign", where, decision, refused=True, note=note)
     )

@@ -7,6 +7,7 @@ from socket import SHUT_RDWR
 
 from flowproof.record.codes import Code
 from flowproof.run.caller import FaultError
+from flowproof.run.journal import attempt
 from flowproof.run.numbers import AF_INET, AF_INET6, IPPROTO_TCP, SO_DOMAIN, SO_PROTOCOL
 from flowproof.run.sockaddr import Inet, parse
 
@@ -71,4 +72,5 @@ def _listen(caller: Caller, duplicate: int, backlog: int) -> int:
 
 def _record(caller: Caller, address: Inet, decision: Decision) -> None:
     where = ("tcp", address.text, address.port)
-    caller.journal.attempt(caller.who(), "listen", where, decision, refused=decision.refused)
+    what = attempt("listen", where, decision, refused=decision.refused)
+    caller.journal.attempt(caller.who(), what)

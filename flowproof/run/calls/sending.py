@@ -123,8 +123,10 @@ class Sending:
             try:
                 self._taken += self._once(message, self._flags | MSG_NOSIGNAL | asking)
             except OSError as error:
-                if error.errno == EINTR and operation.withdrawn is None:
-                    continue
+                if error.errno == EINTR:
+                    if operation.withdrawn is None:
+                        continue
+                    return self._taken or operation.interrupted(self._kernel, self._duplicate)
                 if error.errno == EAGAIN and asking and self._may_sleep():
                     return None
                 return self._failed(message, error)

@@ -38,7 +38,6 @@ def handle(caller: Caller, arguments: tuple[int, ...]) -> int | Work:
 
         lengths = [vector + at * _MMSGHDR_SIZE + MSGHDR_SIZE for at in range(len(messages))]
         sending = Sending(caller, duplicate, messages, flags, attempt, lengths)
-        caller.operation.descriptor = duplicate
         result = sending.begin(caller.operation)
         if not isinstance(result, int):
             held, messages = (), []

@@ -38,7 +38,6 @@ def handle(caller: Caller, arguments: tuple[int, ...]) -> int | Work:
             caller, duplicate, [message], flags, lambda one: attempted(caller, one.target, "send")
         )
         held = sending.descriptors
-        caller.operation.descriptor = duplicate
         result = sending.begin(caller.operation)
         if not isinstance(result, int):
             held = ()

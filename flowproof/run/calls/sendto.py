@@ -42,7 +42,6 @@ def handle(caller: Caller, arguments: tuple[int, ...]) -> int | Work:
         attempted(caller, target, "send")
         message = Message(target, caller.payload(ranges))
         sending = Sending(caller, duplicate, [message], flags, lambda _message: None)
-        caller.operation.descriptor = duplicate
         result = sending.begin(caller.operation)
         if not isinstance(result, int):
             held = ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from flowproof.run.journal import attempt
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from flowproof.artifact.model import Decision
@@ -18,7 +20,7 @@ class Target:
     group, groups) is whom to act as where that is not the supervisor's own.
     """
 
-    __slots__ = ("act", "decision", "held", "identity", "note", "port", "protocol", "quick",
+    __slots__ = ("_told", "act", "decision", "held", "identity", "note", "port", "protocol", "quick",
                  "refusal", "text")  # fmt: skip
 
     def __init__(
@@ -45,3 +47,20 @@ class Target:
         self.note = note
         self.held = held
         self.identity = identity
+        self._told: dict[tuple[str, str | None], tuple[object, ...]] = {}
+
+    def told(self, operation: str, note: str | None) -> tuple[object, ...]:
+        """Return what the journal is told of an attempt there, made once."""
+        found = self._told.get((operation, note))
+        if found is None:
+            assert self.decision is not None  # without one there is no attempt
+            refused = self.decision.refused
+            name = operation
+            if self.protocol == "unix":
+                name = "unix"
+            elif refused and self.protocol == "udp" and operation == "connect":
+                name = "probe"
+            where = (self.protocol, self.text, self.port)
+            found = attempt(name, where, self.decision, refused=refused, note=note or self.note)
+            self._told[operation, note] = found
+        return found

@@ -14,6 +14,7 @@ from probe import attempt, report
 def main() -> None:
     """Kill the supervisor, then try the host and port of the command line."""
     host, port = sys.argv[1], int(sys.argv[2])
+    report(killed="about to", connect="not reached")  # the tree may be ended before the next line
     killed = attempt(lambda: os.kill(os.getppid(), signal.SIGKILL))
     report(killed=killed, connect="not reached")
     time.sleep(0.2)

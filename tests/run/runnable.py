@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import sys
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -190,8 +191,8 @@ def observe() -> Artifact:
     return artifact(one, denied=Entry(watch=(0,)), rest=Entry())
 
 
-def command(*argv: str, cwd: str = "/", **changes: Any) -> Command:
-    options = {
+def command(*argv: str, cwd: str = "/", **changes: object) -> Command:
+    options: dict[str, Any] = {
         "env": {},
         "timeout": 20.0,
         "expect_exit": 0,
@@ -202,7 +203,7 @@ def command(*argv: str, cwd: str = "/", **changes: Any) -> Command:
     return Command(argv=argv, cwd=cwd, **options)
 
 
-def python(code: str, **changes: Any) -> Command:
+def python(code: str, **changes: Any) -> Command:  # noqa: ANN401  any field of a command
     return command(PYTHON, "-c", code, **changes)
 
 
@@ -216,7 +217,7 @@ class FaultyKernel(Kernel):
             setattr(self, name, self._refusing(name, errno, getattr(self, name)))
 
     def _refusing(self, name: str, errno: int, call: Callable[..., Any]) -> Callable[..., Any]:
-        def refuse(*arguments: Any, **options: Any) -> Any:
+        def refuse(*arguments: object, **options: object) -> object:
             if self._left[name] > 0:
                 self._left[name] -= 1
                 return call(*arguments, **options)
@@ -225,7 +226,7 @@ class FaultyKernel(Kernel):
         return refuse
 
 
-def as_user(uid: int, work: Callable[[], Any]) -> Any:
+def as_user(uid: int, work: Callable[[], object]) -> Any:  # noqa: ANN401  what JSON holds
     """Return what *work* returns (as JSON) in a child that is user *uid* without any capability."""
     read, write = os.pipe()
     pid = os.fork()
@@ -237,6 +238,8 @@ def as_user(uid: int, work: Callable[[], Any]) -> Any:
                 os.setresuid(uid, uid, uid)
                 Kernel().set_dumpable(True)  # as it is after an exec
             os.write(write, json.dumps(work()).encode())
+        except BaseException:  # noqa: BLE001  told, and read as no answer
+            traceback.print_exc()
         finally:
             os._exit(0)
     os.close(write)

@@ -18,7 +18,7 @@ from product import NOBODY, Product
 __all__ = ["CONTROL", "NEVER_ELSE", "Y0", "Ran", "Stage"]
 
 CONTROL = "probe"
-PROGRAMS = Path(__file__).with_name("programs")
+PROGRAMS = Path(__file__).parents[1] / "programs"
 
 NEVER_ELSE = {"probe.rest": "never connect to anything else"}
 Y0 = {"probe.api": "allow connect to 10.99.0.1, fd00:99::1", **NEVER_ELSE}

@@ -12,13 +12,12 @@ import json
 import os
 import sys
 
+from flowproof.artifact.model import Artifact, Entry, Instruction
+from flowproof.diagnostics import Report
 from flowproof.ir.resolve import resolve_flow
 from flowproof.lower.backend import compile_policy
 from flowproof.run.recorder import Command, run
 from flowproof.source.suite import load
-
-from flowproof.artifact.model import Artifact, Entry, Instruction
-from flowproof.diagnostics import Report
 from flowproof.values import replace
 
 ALLOW = Instruction(0x06, 0, 0, 0x7FFF0000)  # return SECCOMP_RET_ALLOW
@@ -51,11 +50,11 @@ def main() -> int:
     suite = load(flow, report)
     report.raise_errors()
     assert suite is not None
-    policy = resolve_flow(suite.flows[0], report)
+    resolved = resolve_flow(suite.flows[0], report)
     report.raise_errors()
-    assert policy is not None
+    assert resolved is not None
     target = f"linux-{os.uname().machine}"
-    artifact = disarm(compile_policy(policy, target), how)
+    artifact = disarm(compile_policy(resolved.policy, target), how)
     environment = {"PROBE_REPORT": os.environ["PROBE_REPORT"]}
     command = Command(
         argv=tuple(argv),

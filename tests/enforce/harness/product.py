@@ -17,7 +17,7 @@ from pathlib import Path
 __all__ = ["NOBODY", "Product", "as_plain"]
 
 NOBODY = 65534
-CHECKOUT = Path(__file__).resolve().parents[2]
+CHECKOUT = Path(__file__).resolve().parents[3]
 SHIPPED = ("flowproof", "grammar", "schema", "policies", "docs", "pyproject.toml")
 NEEDED = ("PyYAML", "idna", "lark", "Jinja2", "MarkupSafe")
 """What `check`, `compile`, `run` and `audit` import; a copy is made where nobody else may read them."""
