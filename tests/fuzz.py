@@ -22,7 +22,6 @@ import time
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
@@ -46,10 +45,6 @@ EVENTS = [
     *("listen tcp 0.0.0.0:8080", "foreign connect", "delete /srv/a.txt", "truncate /srv/a"),
     *("rename /srv/a.txt -> /srv/b.txt (replaces)", "write ${cwd}/a"),
 ]
-
-
-class TooSlowError(Exception):
-    """A case took longer than its size allows."""
 
 
 def allowed_seconds(files: Files) -> float:
@@ -188,31 +183,29 @@ def cases(seed: int) -> Iterator[tuple[str, Files, list[str]]]:
 # Running ---------------------------------------------------------------------------------------------
 
 
-def _alarm(_signal: int, _frame: FrameType | None) -> None:
-    raise TooSlowError
+def tried(files: Files, folder: Path, events: list[str]) -> tuple[str, float]:
+    """Return what came of *files*, and the seconds of processor time that it took."""
+    before = time.process_time()
+    try:
+        outcome = examine(files, folder, events)
+    except Exception as error:  # noqa: BLE001  whatever it is, it is the find
+        outcome = "raised " + "".join(traceback.format_exception(error))[-3000:]
+    return outcome, time.process_time() - before
 
 
 def work(seed: int, skip: int, out: int) -> None:
     """Examine cases from number *skip* on, telling the parent of each beginning and end."""
-    signal.signal(signal.SIGALRM, _alarm)
     folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
     try:
         for number, (name, files, events) in enumerate(cases(seed)):
             if number < skip:
                 continue
             os.write(out, f"{number}\tbegin\t{allowed_seconds(files):.2f}\t{name}\n".encode())
-            outcome = "?"
-            before = time.process_time()
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            try:
-                outcome = examine(files, folder, events)
-            except BaseException as error:  # noqa: BLE001  whatever it is, it is the find
-                if isinstance(error, KeyboardInterrupt):
-                    raise
-                outcome = "raised " + "".join(traceback.format_exception(error))[-3000:]
-            took = time.process_time() - before
-            if took > allowed_seconds(files):
-                outcome = f"slow {took:.2f} s"
+            outcome, took = tried(files, folder, events)
+            if took > allowed_seconds(files):  # by itself, or by who else uses the machine?
+                took = min(took, *(tried(files, folder, events)[1] for _ in range(2)))
+                if took > allowed_seconds(files):
+                    outcome = f"slow {took:.2f} s"
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
             for file in folder.iterdir():
                 file.unlink()

@@ -150,10 +150,13 @@ def _report_shadowed(rule: Rule, blocking: list[Rule], report: Report) -> None:
     )
 
 
+Spelt = tuple[frozenset[str], ...]
+
+
 def _shadowed_places(policy: Policy, report: Report) -> None:
     """Report an ``allow`` about places whose every path, for every operation, a refusal covers."""
     refusals = [
-        rule
+        (rule, rule.places.spelt())
         for rule in policy.rules
         if rule.refuses and rule.places is not None and not rule.places.otherwise
     ]
@@ -161,13 +164,14 @@ def _shadowed_places(policy: Policy, report: Report) -> None:
         if rule.verb != "allow" or rule.places is None:
             continue
         blocking: dict[str, Rule] = {}
+        each = [(one, one.spelt()) for one in _each(rule.places)]
         for operation in rule.operations or (rule.action,):
-            for one in _each(rule.places):
+            for one, own in each:
                 found = next(
                     (
                         r
-                        for r in refusals
-                        if _may_refuse(r, one) and _refuses_place(r, rule, operation, one)
+                        for r, spelt in refusals
+                        if _may_refuse(spelt, own) and _refuses_place(r, rule, operation, one)
                     ),
                     None,
                 )
@@ -182,10 +186,9 @@ def _shadowed_places(policy: Policy, report: Report) -> None:
             _report_shadowed(rule, shown[: _SHOWN + 1], report)
 
 
-def _may_refuse(refusal: Rule, one: Places) -> bool:
-    """Tell whether a refusal begins where the place does: cheap, and asked of every pair."""
-    assert refusal.places is not None
-    return one.kind == "anywhere" or refusal.places.begins(one.paths[0])
+def _may_refuse(spelt: Spelt, own: Spelt) -> bool:
+    """Tell whether a refusal's paths may hold a place: cheap, and asked of every pair."""
+    return not spelt or not own or any(parts <= own[0] for parts in spelt)
 
 
 def _each(places: Places) -> list[Places]:

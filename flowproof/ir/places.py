@@ -56,14 +56,10 @@ class Places(Value):
             )
         return all(self.holds(witness) for witness in _witnesses(path))
 
-    def begins(self, glob: str) -> bool:
-        """Tell whether *glob* may lie inside, by what stands in front of the first ``*`` of each."""
-        if self.kind == "anywhere":
-            return True
-        start = _literal(glob)
-        return any(
-            start.startswith(own) or ("*" in glob and own.startswith(start))
-            for own in map(_literal, self.paths)
+    def spelt(self) -> tuple[frozenset[str], ...]:
+        """Return the components without a ``*`` of each path: what lies inside one has all of its own."""
+        return tuple(
+            frozenset(part for part in path.split("/") if "*" not in part) for path in self.paths
         )
 
     def overlaps(self, other: Places) -> bool:
@@ -79,11 +75,6 @@ class Places(Value):
 
 def _below(path: str, base: str) -> bool:
     return base in ("/", path) or path.startswith(base + "/")
-
-
-def _literal(path: str) -> str:
-    """Return what stands in front of the first ``*``, without the ``/`` that a ``/**`` may go without."""
-    return path.partition("*")[0].rstrip("/")
 
 
 def _fixed(path: str) -> str:

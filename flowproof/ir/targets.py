@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from flowproof.ir.ports import PortSet
     from flowproof.source.documents import Text
 
-__all__ = ["Part", "Sets", "destinations", "raw_region"]
+__all__ = ["Part", "Sets", "destinations", "raw_region", "raw_union"]
 
-LIMIT = 200_000
+LIMIT = 50_000
 """How many members the references to sets of one file may come to, all together."""
 DEPTH = 64
 """How deep sets may name each other."""
@@ -169,22 +169,20 @@ def destinations(
     kept = list(parts)
     spelt = ("tcp",) if action == "listen" else protocols or ("tcp", "udp")
     without_metadata = verb == "allow" and action == "connect"
-    regions: list[Region] = []
-    wide: list[Region] = []
+    narrow_parts: list[Part] = []
+    wide_parts: list[Part] = []
     for part in kept:
-        region = raw_region(part, action, protocols)
-        if not region:
-            continue
         if isinstance(part.host, tree.AddressClass):
             narrow = part.host.word in ("loopback", "metadata") or not without_metadata
         else:
             narrow = isinstance(part.host, tree.Address) and not _every(part.host, action)
-        (regions if narrow or _inside_loopback(part.host) else wide).append(region)
-    if wide:
+        (narrow_parts if narrow or _inside_loopback(part.host) else wide_parts).append(part)
+    region = raw_union(narrow_parts, action, protocols)
+    if wide := raw_union(wide_parts, action, protocols):
         out = LOOPBACK + (METADATA if without_metadata else ())
-        regions.append(union_all(wide) - Region.of(out))
+        region = union_all((region, wide - Region.of(out)))
     return Destinations(
-        region=union_all(regions),
+        region=region,
         anything=_scopes(kept, protocols, otherwise=False),
         otherwise=_scopes(kept, protocols, otherwise=True),
         symbols=_symbols(kept, spelt),
@@ -196,6 +194,15 @@ def raw_region(part: Part, action: str, protocols: tuple[str, ...]) -> Region:
     """Return the addresses that *part* names by text, before any fixed meaning takes some out."""
     spelt = ("tcp",) if action == "listen" else protocols or ("tcp", "udp")
     return Region.of(_intervals(part.host, action), spelt, part.ports)
+
+
+def raw_union(parts: Iterable[Part], action: str, protocols: tuple[str, ...]) -> Region:
+    """Return the union of what each of *parts* names by text, those of equal ports in one sweep."""
+    spelt = ("tcp",) if action == "listen" else protocols or ("tcp", "udp")
+    by_ports: dict[PortSet, list[Interval]] = {}
+    for part in parts:
+        by_ports.setdefault(part.ports, []).extend(_intervals(part.host, action))
+    return union_all(Region.of(held, spelt, ports) for ports, held in by_ports.items())
 
 
 def _intervals(host: tree.Host, action: str) -> tuple[Interval, ...]:
