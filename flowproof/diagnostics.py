@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from enum import Enum
 
-from flowproof.values import Value
+from flowproof.values import Value, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -134,17 +134,23 @@ class Diagnostic(Value):
 class Report:
     """A collector: stages add what they find and go on, so that all errors come in one go."""
 
-    __slots__ = ("_found", "_seen")
+    __slots__ = ("_found", "_seen", "failures")
 
     def __init__(self) -> None:
         self._found: list[Diagnostic] = []
         self._seen: set[Diagnostic] = set()
+        self.failures = 0
+        """How many errors there are so far."""
 
     def add(self, diagnostic: Diagnostic) -> None:
-        """Keep *diagnostic*, once."""
+        """Keep *diagnostic*, once; what a terminal would not show as it is stands in it escaped."""
+        if not (diagnostic.message + (diagnostic.help or "")).isprintable():
+            message, way = _shown(diagnostic.message), diagnostic.help and _shown(diagnostic.help)
+            diagnostic = replace(diagnostic, message=message, help=way)
         if diagnostic not in self._seen:
             self._seen.add(diagnostic)
             self._found.append(diagnostic)
+            self.failures += diagnostic.severity is Severity.ERROR
 
     def error(
         self,
@@ -196,6 +202,13 @@ class Report:
         """Raise `DiagnosticsError` with everything found if there is an error among it."""
         if any(d.severity is Severity.ERROR for d in self._found):
             raise DiagnosticsError(tuple(self))
+
+
+def _shown(text: str) -> str:
+    """Return *text* on one line, with an escape for what is invisible or moves a cursor."""
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
+    )
 
 
 def _place(diagnostic: Diagnostic) -> tuple[str, int, str]:

@@ -32,8 +32,8 @@ def _fold(word: str) -> str:
 
 def _edits(left: str, right: str) -> int:
     """Return the number of edits between two words, or 3 where it is more than two."""
-    if abs(len(left) - len(right)) > 2:
-        return 3
+    if abs(len(left) - len(right)) > 2 or len(set(left) ^ set(right)) > 4:
+        return 3  # an edit changes two characters at most
     before: list[int] = []
     row = list(range(len(right) + 1))
     for i, a in enumerate(left, 1):
@@ -43,4 +43,6 @@ def _edits(left: str, right: str) -> int:
             if i > 1 and j > 1 and a == right[j - 2] and left[i - 2] == b:
                 cost = min(cost, older[j - 2] + 1)
             row.append(cost)
+        if min(row) > 2 and min(before) > 2:
+            return 3
     return min(row[-1], 3)

@@ -22,18 +22,17 @@ import time
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from bombs import BOMBS, HEAD, Files  # noqa: E402  the path comes first
 
-from flowproof.canonical import canonical  # noqa: E402
 from flowproof.diagnostics import Report  # noqa: E402
 from flowproof.ir.evaluate import evaluate  # noqa: E402
 from flowproof.ir.events import parse_event  # noqa: E402
 from flowproof.ir.resolve import resolve_suite  # noqa: E402
+from flowproof.canonical import canonical  # noqa: E402
 from flowproof.ir.serialize import digest, to_json  # noqa: E402
 from flowproof.source.suite import load  # noqa: E402
 from flowproof.syntax.tables import TABLES  # noqa: E402
@@ -42,19 +41,11 @@ SECONDS_PER_100_KB = 1.0
 MEGABYTES = 300
 
 EVENTS = [
-    *(
-        "connect tcp 10.0.0.9:443",
-        "connect udp [2001:db8::1]:53",
-        "connect tcp api.example.com:443",
-    ),
+    *("connect tcp 10.0.0.9:443", "connect udp [2001:db8::1]:53", "connect tcp api.example.com:443"),
     *("connect unix:/run/x.sock", "inside unix:@bus", "probe udp 10.0.0.9:53", "socket packet"),
     *("listen tcp 0.0.0.0:8080", "foreign connect", "delete /srv/a.txt", "truncate /srv/a"),
     *("rename /srv/a.txt -> /srv/b.txt (replaces)", "write ${cwd}/a"),
 ]
-
-
-class TooSlowError(Exception):
-    """A case took longer than its size allows."""
 
 
 def allowed_seconds(files: Files) -> float:
@@ -94,81 +85,12 @@ def examine(files: Files, folder: Path, events: list[str]) -> str:
 
 # Mutations -------------------------------------------------------------------------------------------
 
-_BYTES = [
-    b"\t",
-    b"\r",
-    b"\n",
-    b"\0",
-    b"\xff",
-    b"\xef\xbb\xbf",
-    b'"',
-    b"'",
-    b": ",
-    b" #",
-    b"- ",
-    b"[",
-    b"]",
-]
-_BYTES += [
-    b"{",
-    b"}",
-    b"&a ",
-    b"*a",
-    b"!t ",
-    b"|",
-    b">",
-    b"%",
-    b"@",
-    b"`",
-    b"\\",
-    b"?",
-    b"\xc2\x85",
-    b"  ",
-]
-_BYTES += [
-    "\u2028".encode(),
-    "é".encode(),
-    "\ufeff".encode(),
-    b"---\n",
-    b"...\n",
-    b"<<: ",
-    b"~",
-    b"null",
-]
-_TOKENS = [
-    *TABLES.keywords,
-    ",",
-    ":443",
-    ":{80,443}",
-    "@crm",
-    "${X}",
-    "${cwd}/a",
-    "unix:/x",
-    "unix:@b",
-]
-_TOKENS += [
-    "10.0.0.1",
-    "10.0.0.0/8",
-    "[::1]:443",
-    "::1",
-    "*.a.example",
-    "a.example:1-9",
-    '"db"',
-    "/srv/**",
-]
-_TOKENS += [
-    "~/x",
-    "::ffff:10.0.0.1",
-    "999.1.1.1",
-    "0x1",
-    "bücher.example",
-    "xn--a",
-    '"',
-    "{",
-    "}",
-    "[",
-    "?",
-]
+_BYTES = [b"\t", b"\r", b"\n", b"\0", b"\xff", b"\xef\xbb\xbf", b'"', b"'", b": ", b" #", b"- ", b"[", b"]"]
+_BYTES += [b"{", b"}", b"&a ", b"*a", b"!t ", b"|", b">", b"%", b"@", b"`", b"\\", b"?", b"\xc2\x85", b"  "]
+_BYTES += ["\u2028".encode(), "é".encode(), "\ufeff".encode(), b"---\n", b"...\n", b"<<: ", b"~", b"null"]
+_TOKENS = [*TABLES.keywords, ",", ":443", ":{80,443}", "@crm", "${X}", "${cwd}/a", "unix:/x", "unix:@b"]
+_TOKENS += ["10.0.0.1", "10.0.0.0/8", "[::1]:443", "::1", "*.a.example", "a.example:1-9", '"db"', "/srv/**"]
+_TOKENS += ["~/x", "::ffff:10.0.0.1", "999.1.1.1", "0x1", "bücher.example", "xn--a", '"', "{", "}", "[", "?"]
 
 
 def mutate(data: bytes, choose: random.Random, pool: list[bytes]) -> bytes:
@@ -213,9 +135,7 @@ def salad(choose: random.Random) -> bytes:
     lines = []
     for at in range(choose.randint(1, 8)):
         words = [choose.choice(_TOKENS) for _ in range(choose.randint(1, 14))]
-        start = choose.choice(
-            (["allow", "connect", "to"], ["deny", "delete", "under"], ["never", "listen"], [])
-        )
+        start = choose.choice((["allow", "connect", "to"], ["deny", "delete", "under"], ["never", "listen"], []))
         lines.append(f"    r.{at}: {' '.join([*start, *words])}\n")
     sets = "  sets:\n    crm: 10.0.0.1:443, @crm\n" * choose.choice((0, 1))
     return (HEAD + sets + "  rules:\n" + "".join(lines)).encode()
@@ -232,6 +152,13 @@ def seeds() -> list[Files]:
             files |= {n: base64.b64decode(t) for n, t in vector.get("files_b64", {}).items()}
             found.append({os.path.basename(name): data for name, data in files.items()})
     return found
+
+
+def some_bombs(only: str) -> int:
+    """Keep the bombs whose name holds *only*; return how many there are."""
+    for name in [name for name in BOMBS if only not in name]:
+        del BOMBS[name]
+    return len(BOMBS)
 
 
 def cases(seed: int) -> Iterator[tuple[str, Files, list[str]]]:
@@ -257,31 +184,29 @@ def cases(seed: int) -> Iterator[tuple[str, Files, list[str]]]:
 # Running ---------------------------------------------------------------------------------------------
 
 
-def _alarm(_signal: int, _frame: FrameType | None) -> None:
-    raise TooSlowError
+def tried(files: Files, folder: Path, events: list[str]) -> tuple[str, float]:
+    """Return what came of *files*, and the seconds of processor time that it took."""
+    before = time.process_time()
+    try:
+        outcome = examine(files, folder, events)
+    except Exception as error:  # noqa: BLE001  whatever it is, it is the find
+        outcome = "raised " + "".join(traceback.format_exception(error))[-3000:]
+    return outcome, time.process_time() - before
 
 
 def work(seed: int, skip: int, out: int) -> None:
     """Examine cases from number *skip* on, telling the parent of each beginning and end."""
-    signal.signal(signal.SIGALRM, _alarm)
     folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
     try:
         for number, (name, files, events) in enumerate(cases(seed)):
             if number < skip:
                 continue
             os.write(out, f"{number}\tbegin\t{allowed_seconds(files):.2f}\t{name}\n".encode())
-            outcome = "?"
-            before = time.process_time()
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            try:
-                outcome = examine(files, folder, events)
-            except BaseException as error:
-                if isinstance(error, KeyboardInterrupt):
-                    raise
-                outcome = "raised " + "".join(traceback.format_exception(error))[-3000:]
-            took = time.process_time() - before
-            if took > allowed_seconds(files):
-                outcome = f"slow {took:.2f} s"
+            outcome, took = tried(files, folder, events)
+            if took > allowed_seconds(files):  # by itself, or by who else uses the machine?
+                took = min(took, *(tried(files, folder, events)[1] for _ in range(2)))
+                if took > allowed_seconds(files):
+                    outcome = f"slow {took:.2f} s"
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
             for file in folder.iterdir():
                 file.unlink()
@@ -306,9 +231,7 @@ class Hunt:
             self._child(count, until)
 
     def _over(self, count: int | None, until: float | None) -> bool:
-        return (count is not None and self.done >= count) or (
-            until is not None and time.monotonic() > until
-        )
+        return (count is not None and self.done >= count) or (until is not None and time.monotonic() > until)
 
     def _child(self, count: int | None, until: float | None) -> None:
         """Let one child work until the end, or until a find that it does not survive."""
@@ -347,9 +270,7 @@ class Hunt:
                     current, wait = text, 10 * float(figure) + 5
                     continue
                 self.done += 1
-                if self._judge(
-                    current, int(figure), json.loads(text) if text.endswith('"') else text
-                ):
+                if self._judge(current, int(figure), json.loads(text) if text.endswith('"') else text):
                     return
 
     def _judge(self, name: str, peak: int, outcome: str) -> bool:
@@ -380,20 +301,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, help="how long (default: by --count)")
     parser.add_argument("--count", type=int, help="how many inputs, bombs first (default 1000)")
-    parser.add_argument(
-        "--seed", type=int, default=None, help="default: the clock, and it is printed"
-    )
+    parser.add_argument("--seed", type=int, default=None, help="default: the clock, and it is printed")
+    parser.add_argument("--only", default="", help="only bombs whose name holds this")
     parser.add_argument("--keep", type=Path, help="a folder for what breaks a promise")
     given = parser.parse_args()
     seed = given.seed if given.seed is not None else int(time.time())
     until = time.monotonic() + 60 * given.minutes if given.minutes else None
     count = given.count if given.count or until else 1000
+    if given.only:
+        count = some_bombs(given.only)
     hunt = Hunt(seed, given.keep)
     hunt.run(count, until)
     shown = ", ".join(f"{word} {number}" for word, number in sorted(hunt.outcomes.items()))
-    print(
-        f"seed {seed}: {hunt.done} inputs ({shown}), peak {hunt.peak} MB, {len(hunt.finds)} finds"
-    )
+    print(f"seed {seed}: {hunt.done} inputs ({shown}), peak {hunt.peak} MB, {len(hunt.finds)} finds")
     return 1 if hunt.finds else 0
 
 

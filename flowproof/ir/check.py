@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from flowproof.ir import ports as port_sets
 from flowproof.ir.places import Places
 from flowproof.ir.regions import union_all
@@ -12,6 +14,9 @@ if TYPE_CHECKING:
     from flowproof.ir.model import Policy, Rule, Symbol
 
 __all__ = ["check_policy", "judged"]
+
+_SHOWN = 10
+"""Of many rules that shadow one, the first ones tell enough."""
 
 
 def check_policy(policy: Policy, report: Report) -> None:
@@ -81,21 +86,57 @@ def _shadowed(policy: Policy, action: str, report: Report) -> None:
         if rule.action == action and rule.refuses and rule.kind != "default"
     ]
     refused = union_all(rule.named for rule in refusals)
+    by_symbol: dict[tuple[str, str], list[Rule]] = {}
+    wide = [rule for rule in refusals if rule.targets.anything]
+    for rule in refusals:
+        for symbol in rule.targets.symbols:
+            by_symbol.setdefault((symbol.kind, symbol.value), []).append(rule)
+    reaches = [(rule, _reach(rule)) for rule in refusals]
     for rule in policy.rules:
         if rule.action != action or rule.verb != "allow":
             continue
         if not refused.covers(rule.named):
             continue
-        if not all(_symbol_refused(symbol, refusals) for symbol in rule.targets.symbols):
+        if not all(
+            _symbol_refused(symbol, wide + by_symbol.get((symbol.kind, symbol.value), []))
+            for symbol in rule.targets.symbols
+        ):
             continue
         if not all(_unix_refused(path, refusals) for path in rule.targets.unix):
             continue
-        blocking = [other for other in refusals if _blocks(other, rule)]
-        _report_shadowed(rule, blocking, report)
+        own = _reach(rule)
+        blocking = (
+            other
+            for other, reach in reaches
+            if _meet(own, reach) and _blocks(other, rule)
+        )
+        _report_shadowed(rule, list(islice(blocking, _SHOWN + 1)), report)
+
+
+def _reach(rule: Rule) -> tuple[dict[int, tuple[int, int]], bool]:
+    """Return the first and the last address of a rule in each family, and whether it holds more than those."""
+    reach: dict[int, tuple[int, int]] = {}
+    for _, family, first, last, _ in rule.named:
+        low, high = reach.get(family, (first, last))
+        reach[family] = min(low, first), max(high, last)
+    return reach, bool(rule.targets.symbols or rule.targets.unix)
+
+
+Reach = tuple[dict[int, tuple[int, int]], bool]
+
+
+def _meet(left: Reach, right: Reach) -> bool:
+    """Tell whether two rules may have something in common: cheap, and asked of every pair."""
+    return left[1] or any(
+        family in right[0] and low <= right[0][family][1] and right[0][family][0] <= high
+        for family, (low, high) in left[0].items()
+    )
 
 
 def _report_shadowed(rule: Rule, blocking: list[Rule], report: Report) -> None:
-    names = ", ".join(f"`{other.id}`" for other in blocking)
+    names = ", ".join(f"`{other.id}`" for other in blocking[:_SHOWN])
+    if len(blocking) > _SHOWN:
+        names += " and others"
     report.error(
         "FP515",
         f"`{rule.id}` allows nothing: {names} refuse{'s' if len(blocking) == 1 else ''} all of it",
@@ -103,16 +144,19 @@ def _report_shadowed(rule: Rule, blocking: list[Rule], report: Report) -> None:
         "a named refusal is never opened by an `allow`: except it there, or take the `allow` out",
         related=tuple(
             (other.origin.span, f"`{other.id}`")
-            for other in blocking
+            for other in blocking[:_SHOWN]
             if other.origin and other.origin.span
         ),
     )
 
 
+Spelt = tuple[frozenset[str], ...]
+
+
 def _shadowed_places(policy: Policy, report: Report) -> None:
     """Report an ``allow`` about places whose every path, for every operation, a refusal covers."""
     refusals = [
-        rule
+        (rule, rule.places.spelt())
         for rule in policy.rules
         if rule.refuses and rule.places is not None and not rule.places.otherwise
     ]
@@ -120,9 +164,17 @@ def _shadowed_places(policy: Policy, report: Report) -> None:
         if rule.verb != "allow" or rule.places is None:
             continue
         blocking: dict[str, Rule] = {}
+        each = [(one, one.spelt()) for one in _each(rule.places)]
         for operation in rule.operations or (rule.action,):
-            for one in _each(rule.places):
-                found = next((r for r in refusals if _refuses_place(r, rule, operation, one)), None)
+            for one, own in each:
+                found = next(
+                    (
+                        r
+                        for r, spelt in refusals
+                        if _may_refuse(spelt, own) and _refuses_place(r, rule, operation, one)
+                    ),
+                    None,
+                )
                 if found is None:
                     break
                 blocking[found.id] = found
@@ -130,7 +182,13 @@ def _shadowed_places(policy: Policy, report: Report) -> None:
                 continue
             break
         else:
-            _report_shadowed(rule, [blocking[key] for key in sorted(blocking)], report)
+            shown = [blocking[key] for key in sorted(blocking)]
+            _report_shadowed(rule, shown[: _SHOWN + 1], report)
+
+
+def _may_refuse(spelt: Spelt, own: Spelt) -> bool:
+    """Tell whether a refusal's paths may hold a place: cheap, and asked of every pair."""
+    return not spelt or not own or any(parts <= own[0] for parts in spelt)
 
 
 def _each(places: Places) -> list[Places]:

@@ -180,7 +180,11 @@ def _connect(
             _refuse(f"`{host}` is no address: four octets of 0 to 255 are one", report, span)
             return None
         if not name.isascii():
-            name = name.encode("idna").decode("ascii")
+            try:
+                name = name.encode("idna").decode("ascii")
+            except UnicodeError:
+                _refuse(f"`{host}` is no name and no address", report, span)
+                return None
         if name == "localhost":
             return Connect(protocol, 4, 0x7F000001, number, probe)
         return ConnectName(protocol, name, number, probe)
@@ -208,8 +212,10 @@ def _address(endpoint: str, report: Report, span: Span | None) -> tuple[int, int
 
 
 def _port(text: str, endpoint: str, report: Report, span: Span | None) -> int | None:
-    if text.isascii() and text.isdigit() and int(text) <= 65535:
-        return int(text)
+    if text.isascii() and text.isdigit():
+        number = int(text[-9:]) if not text[:-9].strip("0") else 65536
+        if number <= 65535:
+            return number
     _refuse(f"`{endpoint}` has no port of 0 to 65535", report, span)
     return None
 

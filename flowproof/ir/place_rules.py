@@ -27,7 +27,7 @@ def place_rule(
 ) -> Rule | None:
     """Return the rule about files, ``execute`` or ``call`` that *sentence* means, or None."""
     action = sentence.action
-    before = len(report.errors)
+    before = report.failures
     operations: tuple[str, ...] = ()
     where: tree.Where | None = None
     exceptions: tree.Where | None = None
@@ -59,7 +59,7 @@ def place_rule(
     excepted = _places(exceptions)
     if places is not None and exceptions is not None:
         _check_exceptions(places, exceptions, report)
-    if len(report.errors) > before:
+    if report.failures > before:
         return None
     return Rule(
         id=rule_id,

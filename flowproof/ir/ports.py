@@ -37,10 +37,15 @@ def intersection(left: PortSet, right: PortSet) -> PortSet:
     if right == ANY_PORT:
         return left
     found = []
-    for low, high in left:
-        for other_low, other_high in right:
-            if low <= other_high and other_low <= high:
-                found.append((max(low, other_low), min(high, other_high)))
+    at = other = 0
+    while at < len(left) and other < len(right):
+        low, high = max(left[at][0], right[other][0]), min(left[at][1], right[other][1])
+        if low <= high:
+            found.append((low, high))
+        if left[at][1] < right[other][1]:
+            at += 1
+        else:
+            other += 1
     return tuple(found)
 
 
@@ -49,11 +54,15 @@ def subtract(left: PortSet, right: PortSet) -> PortSet:
     if right == ANY_PORT:
         return ()
     found = []
+    begin = 0
     for first, last in left:
         low, high = first, last
-        for cut_low, cut_high in right:
-            if cut_high < low or cut_low > high:
-                continue
+        while begin < len(right) and right[begin][1] < first:
+            begin += 1
+        for at in range(begin, len(right)):
+            cut_low, cut_high = right[at]
+            if cut_low > high:
+                break
             if cut_low > low:
                 found.append((low, cut_low - 1))
             low = cut_high + 1

@@ -23,7 +23,14 @@ if TYPE_CHECKING:
     Box = tuple[int, int, PortSet]
     Boxes = tuple[Box, ...]
 
-__all__ = ["EMPTY", "EVERYTHING", "Region", "union_all"]
+__all__ = ["EMPTY", "EVERYTHING", "Region", "RegionTooLargeError", "union_all"]
+
+LIMIT = 1_000_000
+"""How many ranges of ports a region may be made of where networks and port lists overlap."""
+
+
+class RegionTooLargeError(Exception):
+    """Overlapping networks whose port lists differ: what they come to multiplies, and this is too much."""
 
 _PLANES = (("tcp", 4), ("tcp", 6), ("udp", 4), ("udp", 6))
 
@@ -110,7 +117,7 @@ def _sweep(boxes: list[Box]) -> Boxes:
     if len(boxes) == 1:
         return (boxes[0],)
     events: list[tuple[int, bool, PortSet]] = []
-    for first, last, ports in boxes:
+    for first, last, ports in _by_interval(boxes):
         events.extend(((first, True, ports), (last + 1, False, ports)))
     events.sort(key=lambda event: event[0])
     active: dict[PortSet, int] = {}
@@ -118,18 +125,24 @@ def _sweep(boxes: list[Box]) -> Boxes:
     found: list[Box] = []
     since = 0
     at = 0
+    ranges = spent = 0  # of the port sets that are active, and of those that were joined
     while at < len(events):
         place = events[at][0]
         if active and place > since:
             if len(active) == 1:
                 ports = next(iter(active))
             else:
+                spent += ranges
+                if spent > LIMIT:
+                    raise RegionTooLargeError
                 key = frozenset(active)
                 ports = unions.get(key) or unions.setdefault(key, port_sets.union(*active))
             _append(found, since, place - 1, ports)
         while at < len(events) and events[at][0] == place:
             _, opens, changed = events[at]
             count = active.get(changed, 0) + (1 if opens else -1)
+            if count == opens:  # the first of its kind begins, or the last one ends
+                ranges += len(changed) if opens else -len(changed)
             if count:
                 active[changed] = count
             else:
@@ -137,6 +150,15 @@ def _sweep(boxes: list[Box]) -> Boxes:
             at += 1
         since = place
     return tuple(found)
+
+
+def _by_interval(boxes: list[Box]) -> Iterator[Box]:
+    """Yield one box for each interval, with all of its ports."""
+    held: dict[tuple[int, int], list[PortSet]] = {}
+    for first, last, ports in boxes:
+        held.setdefault((first, last), []).append(ports)
+    for (first, last), sets in held.items():
+        yield first, last, sets[0] if len(sets) == 1 else port_sets.union(*sets)
 
 
 def _append(found: list[Box], first: int, last: int, ports: PortSet) -> None:
@@ -163,11 +185,22 @@ def _overlapping(boxes: Boxes, first: int, last: int) -> Iterator[Box]:
         at += 1
 
 
+def _bounded(spent: int, ports: PortSet, whole: PortSet) -> int:
+    """Return *spent* and what *ports* cost: nothing where they are few, or all of a *whole* set."""
+    if len(ports) > 1 and ports is not whole:
+        spent += len(ports)
+        if spent > LIMIT:
+            raise RegionTooLargeError
+    return spent
+
+
 def _intersected(left: Boxes, right: Boxes) -> Boxes:
     found: list[Box] = []
+    spent = 0
     for first, last, ports in left:
         for other_first, other_last, other_ports in _overlapping(right, first, last):
             both = port_sets.intersection(ports, other_ports)
+            spent = _bounded(spent, both, ports)
             if both:
                 _append(found, max(first, other_first), min(last, other_last), both)
     return tuple(found)
@@ -175,6 +208,7 @@ def _intersected(left: Boxes, right: Boxes) -> Boxes:
 
 def _subtracted(left: Boxes, right: Boxes) -> Boxes:
     found: list[Box] = []
+    spent = 0
     for first, last, ports in left:
         at = first
         for other_first, other_last, other_ports in _overlapping(right, first, last):
@@ -182,6 +216,7 @@ def _subtracted(left: Boxes, right: Boxes) -> Boxes:
                 _append(found, at, other_first - 1, ports)
                 at = other_first
             rest = port_sets.subtract(ports, other_ports)
+            spent = _bounded(spent, rest, ports)
             upto = min(last, other_last)
             if rest:
                 _append(found, at, upto, rest)

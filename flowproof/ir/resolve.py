@@ -8,6 +8,7 @@ from flowproof.ir.check import check_policy
 from flowproof.ir.model import OPERATIONS, Destinations, Policy, Rule, Scope
 from flowproof.ir.place_rules import origin_of
 from flowproof.ir.places import Places
+from flowproof.ir.regions import RegionTooLargeError
 from flowproof.ir.rules import rule_of
 from flowproof.ir.targets import Sets
 from flowproof.syntax import tree
@@ -88,7 +89,7 @@ def _unique(text: Text, what: str, seen: dict[str, Span], report: Report) -> Non
 def resolve_flow(loaded: LoadedFlow, report: Report) -> Resolved | None:
     """Return what a flow and the packs that it takes in mean together, or None with errors reported."""
     flow = loaded.flow
-    before = len(report.errors)
+    before = report.failures
     control = flow.control
     control_id = control.id.value if control else flow.slug
     rules: list[Rule] = []
@@ -110,7 +111,7 @@ def resolve_flow(loaded: LoadedFlow, report: Report) -> Resolved | None:
         ),
         report,
     )
-    if policy is None or len(report.errors) > before:
+    if policy is None or report.failures > before:
         return None
     return Resolved(policy, flow, None, loaded.packs)
 
@@ -118,7 +119,7 @@ def resolve_flow(loaded: LoadedFlow, report: Report) -> Resolved | None:
 def resolve_pack(loaded: LoadedPack, report: Report) -> Resolved | None:
     """Return what a pack means alone: a control whose id is the pack's name, its rule ids bare."""
     pack = loaded.pack
-    before = len(report.errors)
+    before = report.failures
     if pack.name is None:
         report.error(
             "FP504",
@@ -137,7 +138,7 @@ def resolve_pack(loaded: LoadedPack, report: Report) -> Resolved | None:
         tuple((p.source.name, p.sha256) for p in (pack, *loaded.packs)),
         report,
     )
-    if policy is None or len(report.errors) > before:
+    if policy is None or report.failures > before:
         return None
     return Resolved(policy, None, pack, loaded.packs)
 
@@ -147,14 +148,27 @@ def _written(
 ) -> list[Rule]:
     found = []
     for rule_id, text in rules:
-        before = len(report.errors)
+        before = report.failures
         sentence = parse_sentence(text, report)
         if sentence is None:
             continue
-        rule = rule_of(prefix + rule_id.value, sentence, sets, report, pack=pack)
-        if rule is not None and len(report.errors) == before:
+        try:
+            rule = rule_of(prefix + rule_id.value, sentence, sets, report, pack=pack)
+        except RegionTooLargeError:
+            _too_large(sentence.span, report)
+            continue
+        if rule is not None and report.failures == before:
             found.append(rule)
     return found
+
+
+def _too_large(span: Span, report: Report) -> None:
+    report.error(
+        "FP509",
+        "the networks here overlap with too many different lists of ports",
+        span,
+        "give networks that overlap the same ports, or fewer and wider ranges of them",
+    )
 
 
 def _from_packs(packs: tuple[Pack, ...], control_id: str, report: Report) -> list[Rule]:
@@ -279,7 +293,14 @@ def _policy(
     ordered = tuple(by_id[rule_id] for rule_id in sorted(by_id))
     policy = Policy(control_id, title, description, ordered, sources)
     policy = replace(policy, rules=_in_order(ordered, _defaults(policy)))
-    check_policy(policy, report)
+    try:
+        check_policy(policy, report)
+    except RegionTooLargeError:
+        largest = max(ordered, key=lambda rule: sum(len(box[4]) for box in rule.targets.region))
+        assert largest.origin is not None
+        assert largest.origin.span is not None
+        _too_large(largest.origin.span, report)
+        return None
     return replace(policy, rules=_in_order(policy.rules, _implied(policy)))
 
 

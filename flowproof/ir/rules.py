@@ -5,8 +5,7 @@ from __future__ import annotations
 from flowproof.ir import ports as port_sets
 from flowproof.ir.model import Destinations, Rule
 from flowproof.ir.place_rules import origin_of, place_rule
-from flowproof.ir.regions import union_all
-from flowproof.ir.targets import destinations, raw_region
+from flowproof.ir.targets import destinations, raw_region, raw_union
 from flowproof.syntax import tree
 from flowproof.syntax.render import render
 from flowproof.values import replace
@@ -34,7 +33,7 @@ def rule_of(
     action = sentence.action
     if not isinstance(action, tree.Connect | tree.Listen):
         return place_rule(rule_id, sentence, report, pack=pack, kind=kind)
-    before = len(report.errors)
+    before = report.failures
     name = "connect" if isinstance(action, tree.Connect) else "listen"
     protocols = action.protocols if isinstance(action, tree.Connect) else ()
     parts = sets.expand(action.destinations)
@@ -44,15 +43,15 @@ def rule_of(
     _check_hosts(parts + except_parts, name, protocols, report)
     if sentence.verb == "allow":
         _refuse_otherwise(parts, report)
-    if len(report.errors) > before:
+    if report.failures > before:
         return None
     targets = destinations(parts, sentence.verb, name, protocols)
     exceptions = replace(
         destinations(except_parts, "deny", name, protocols),
-        region=union_all(raw_region(part, name, protocols) for part in except_parts),
+        region=raw_union(except_parts, name, protocols),
     )
     _check_exceptions(parts, except_parts, name, protocols, targets, report)
-    if len(report.errors) > before:
+    if report.failures > before:
         return None
     rule = Rule(
         id=rule_id,
@@ -130,15 +129,11 @@ def _check_exceptions(
     report: Report,
 ) -> None:
     """Report every exception that does not lie inside the targets, by text."""
+    if not except_parts:
+        return
     scopes = targets.anything + targets.otherwise
-    raw = union_all(
-        [raw_region(part, action, protocols) for part in parts]
-        + [
-            raw_region(_anything(part), action, protocols)
-            for part in parts
-            if isinstance(part.host, tree.Anything)
-        ]
-    )
+    wide = [_anything(part) for part in parts if isinstance(part.host, tree.Anything)]
+    raw = raw_union(parts + wide, action, protocols)
     for part in except_parts:
         if not _lies_inside(part, parts, scopes, raw.covers(raw_region(part, action, protocols))):
             text = part.span.text

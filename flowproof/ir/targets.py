@@ -21,7 +21,12 @@ if TYPE_CHECKING:
     from flowproof.ir.ports import PortSet
     from flowproof.source.documents import Text
 
-__all__ = ["Part", "Sets", "destinations", "raw_region"]
+__all__ = ["Part", "Sets", "destinations", "raw_region", "raw_union"]
+
+LIMIT = 50_000
+"""How many members the references to sets of one file may come to, all together."""
+DEPTH = 64
+"""How deep sets may name each other."""
 
 _EVERY: tuple[Interval, ...] = ((4, 0, LAST[4]), (6, 0, LAST[6]))
 
@@ -45,15 +50,16 @@ class Sets:
             # a set that was read without members was refused then, and its error says so
             members: list[tree.Destination] | None = [] if texts else None
             for text in texts:
-                before = len(report.errors)
+                before = report.failures
                 parsed = parse_destinations(text, report)
-                if not parsed or len(report.errors) > before:
+                if not parsed or report.failures > before:
                     members = None
                 elif members is not None:
                     members.extend(parsed)
             self._members[key.value] = members
             self._spans[key.value] = key.span
         self._parts: dict[str, list[Part] | None] = {}
+        self._spent = 0
         for name in self._members:
             self._resolve(name, ())
 
@@ -89,8 +95,24 @@ class Sets:
                 )
                 sound = False
                 continue
+            if not self._afford(len(members), destination.host):
+                return None
             parts.extend(Part(part.host, ports or part.ports, destination.span) for part in members)
         return parts if sound else None
+
+    def _afford(self, count: int, host: tree.SetReference) -> bool:
+        """Tell whether *count* more members may be written out, and say once that they may not."""
+        before, self._spent = self._spent, self._spent + count
+        if self._spent <= LIMIT:
+            return True
+        if before <= LIMIT:
+            self._report.error(
+                "FP509",
+                f"with `@{host.name}` the sets of this file come to more than {LIMIT} destinations",
+                host.span,
+                "write networks instead of single addresses, or fewer rules that share the set",
+            )
+        return False
 
     def _reference(self, host: tree.SetReference, within: tuple[str, ...]) -> list[Part] | None:
         if host.name not in self._members:
@@ -112,6 +134,14 @@ class Sets:
                 "take one of the references out",
             )
             return None
+        if len(within) >= DEPTH:
+            self._report.error(
+                "FP506",
+                f"sets name each other more than {DEPTH} deep here",
+                host.span,
+                "name the destinations, or a set that does",
+            )
+            return None
         return self._resolve(host.name, within)
 
     def _resolve(self, name: str, within: tuple[str, ...]) -> list[Part] | None:
@@ -121,7 +151,10 @@ class Sets:
             )
             members = self._members[name]
             if members is not None:
-                self._parts[name] = self._expand(members, (*within, name))
+                parts = self._expand(members, (*within, name))
+                # what is named twice, by way of other sets too, is one member
+                once = {(part.host, part.ports): part for part in parts or ()}
+                self._parts[name] = None if parts is None else list(once.values())
         return self._parts[name]
 
 
@@ -136,22 +169,20 @@ def destinations(
     kept = list(parts)
     spelt = ("tcp",) if action == "listen" else protocols or ("tcp", "udp")
     without_metadata = verb == "allow" and action == "connect"
-    regions: list[Region] = []
-    wide: list[Region] = []
+    narrow_parts: list[Part] = []
+    wide_parts: list[Part] = []
     for part in kept:
-        region = raw_region(part, action, protocols)
-        if not region:
-            continue
         if isinstance(part.host, tree.AddressClass):
             narrow = part.host.word in ("loopback", "metadata") or not without_metadata
         else:
             narrow = isinstance(part.host, tree.Address) and not _every(part.host, action)
-        (regions if narrow or _inside_loopback(part.host) else wide).append(region)
-    if wide:
+        (narrow_parts if narrow or _inside_loopback(part.host) else wide_parts).append(part)
+    region = raw_union(narrow_parts, action, protocols)
+    if wide := raw_union(wide_parts, action, protocols):
         out = LOOPBACK + (METADATA if without_metadata else ())
-        regions.append(union_all(wide) - Region.of(out))
+        region = union_all((region, wide - Region.of(out)))
     return Destinations(
-        region=union_all(regions),
+        region=region,
         anything=_scopes(kept, protocols, otherwise=False),
         otherwise=_scopes(kept, protocols, otherwise=True),
         symbols=_symbols(kept, spelt),
@@ -163,6 +194,15 @@ def raw_region(part: Part, action: str, protocols: tuple[str, ...]) -> Region:
     """Return the addresses that *part* names by text, before any fixed meaning takes some out."""
     spelt = ("tcp",) if action == "listen" else protocols or ("tcp", "udp")
     return Region.of(_intervals(part.host, action), spelt, part.ports)
+
+
+def raw_union(parts: Iterable[Part], action: str, protocols: tuple[str, ...]) -> Region:
+    """Return the union of what each of *parts* names by text, those of equal ports in one sweep."""
+    spelt = ("tcp",) if action == "listen" else protocols or ("tcp", "udp")
+    by_ports: dict[PortSet, list[Interval]] = {}
+    for part in parts:
+        by_ports.setdefault(part.ports, []).extend(_intervals(part.host, action))
+    return union_all(Region.of(held, spelt, ports) for ports, held in by_ports.items())
 
 
 def _intervals(host: tree.Host, action: str) -> tuple[Interval, ...]:

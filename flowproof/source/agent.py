@@ -159,7 +159,7 @@ def _timeout(node: Node, report: Report) -> float:
         return DEFAULT_TIMEOUT
     length = seconds(text.value)
     if length is None:
-        if text.value.isdigit() and int(text.value):
+        if re.fullmatch(r"[0-9]{1,7}", text.value) and int(text.value):
             way = f"`{text.value}s` are seconds, `{text.value}m` minutes"
         report.error("FP223", f"`{text.value}` is no timeout", text.span, way)
         return DEFAULT_TIMEOUT

@@ -22,7 +22,8 @@ __all__ = [
 ]
 
 # What stands in front of a value on its line: list dashes, a key and its colon
-_LEAD = r"""[ \t]*(?:-[ \t]+)*(?:(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s"'\[{#][^#]*?)[ \t]*:[ \t]+)?"""
+# (one way to read each: what ends a key is tried once, or a line of blanks takes its length squared)
+_LEAD = r"""[ \t]*(?:-[ \t]+)*(?:(?:"(?:[^"\\\r\n]|\\.)*"[ \t]*|'[^'\r\n]*'[ \t]*|[^\s"'\[{#:][^#:\r\n]*):[ \t]+)?"""
 _VALUE = re.compile(_LEAD + r"(?P<value>[\"'\[{])")
 _ESCAPE = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})")
 _MISINDENTED = re.compile(r"[ \t]*[A-Za-z0-9_.-]+")
@@ -92,7 +93,10 @@ def mend(
         return None
     if text[at : at + 1] == "\t":
         # white space between tokens, which PyYAML's own scanner does not know (YAML 1.2, 6.2)
-        return text[:at] + " " + text[at + 1 :]
+        stop = at
+        while text[stop : stop + 1] in {"\t", " "}:
+            stop += 1
+        return text[:at] + " " * (stop - at) + text[stop:]
     if text[at : at + 1] == "#" and text[at - 1 : at] not in {" ", "\t"}:
         report_comment(at, source, report)
         return text[:at] + " " * (end - at) + text[end:]

@@ -44,7 +44,7 @@ def locate(
     characters, the last one being the end of its content; *end* is the end of the scalar as written.
     """
     if style in {"|", ">"}:
-        return _block(text, start, style == ">", value)
+        return _block(text, start, end, style == ">", value)
     if style in {"'", '"'}:
         found, offsets = _flow(text, start + 1, end - 1, style)
         offsets.append(end - 1)
@@ -118,18 +118,26 @@ def _escape(text: str, at: int, end: int, out: list[str], offsets: list[int]) ->
     return at + 2
 
 
-def _block(text: str, start: int, folded: bool, value: str) -> tuple[str, tuple[int, ...], int]:
+def _block(
+    text: str, start: int, stop: int, folded: bool, value: str
+) -> tuple[str, tuple[int, ...], int]:
     """Follow a literal or folded scalar (YAML 1.2, section 8.1).
 
     How far it is indented follows from its first line, or from a digit in its header and the depth of
     the node above, which is not known here: the indentation under which the value comes out is it.
     """
-    lines = _lines(text, start)
+    lines = _lines(text, start, stop)
     header = text[start : lines[0][1]].partition("#")[0]
     keep, strip = "+" in header, "-" in header
     body = lines[1:]
     deepest = max((_indent(text, line) for line in body[: _first(text, body) + 1]), default=0)
-    for indent in (deepest, *range(deepest - 1, -1, -1), deepest + 1):
+    # blanks that stand in front of the value's first line are no indentation
+    content = value.lstrip("\n")
+    guess = max(deepest - (len(content) - len(content.lstrip(" "))), 0)
+    blank = max((line[1] - line[0] for line in body), default=0)
+    blank = max(blank - max(map(len, value.split("\n"))), 0)
+    few = range(min(deepest, 64), -1, -1)
+    for indent in dict.fromkeys((guess, deepest, blank, *few, deepest + 1)):
         found, offsets, end = _unindent(
             text, body, indent, folded=folded, keep=keep, strip=strip, end=lines[0][1]
         )
@@ -138,13 +146,15 @@ def _block(text: str, start: int, folded: bool, value: str) -> tuple[str, tuple[
     raise AssertionError((text[start : start + 200], value))
 
 
-def _lines(text: str, start: int) -> list[tuple[int, int, int]]:
-    """Return (begin, end, next begin) of each line from *start* on."""
+def _lines(text: str, start: int, stop: int) -> list[tuple[int, int, int]]:
+    """Return (begin, end, next begin) of each line from *start* on, to the one that holds *stop*."""
     lines = []
     at = start
     for match in _BREAK.finditer(text, start):
         lines.append((at, match.start(), match.end()))
         at = match.end()
+        if match.start() >= stop:
+            return lines
     lines.append((at, len(text), len(text)))
     return lines
 

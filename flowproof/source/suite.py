@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["LoadedFlow", "LoadedPack", "Suite", "load"]
 
 
+DEPTH = 64
+"""How deep packs may use each other."""
+
+
 class LoadedFlow(Value):
     """A flow and the packs that it reaches, in the order of first use, each once."""
 
@@ -91,11 +95,12 @@ def _flows_below(folder: str, report: Report) -> list[str]:
 class _Loader:
     """Reads each file once, follows `uses:`, and names circles once."""
 
-    __slots__ = ("_circles", "_packs", "_report")
+    __slots__ = ("_circles", "_packs", "_reals", "_report")
 
     def __init__(self, report: Report) -> None:
         self._report = report
         self._packs: dict[str, Pack | None] = {}  # by real path
+        self._reals: dict[str, str] = {}  # real paths by path
         self._circles: set[frozenset[str]] = set()
 
     def flow(self, path: str) -> LoadedFlow | None:
@@ -138,15 +143,28 @@ class _Loader:
             if not self._is_pack(entry, path, user):
                 continue
             real = os.path.realpath(path)
-            reals = [os.path.realpath(name) for name in trail]
+            reals = [self._real(name) for name in trail]
             if real in reals:
                 self._circle((*trail[reals.index(real) :], path), entry)
+                continue
+            if len(trail) >= DEPTH:
+                self._report.error(
+                    "FP231",
+                    f"packs use each other more than {DEPTH} deep here",
+                    entry.span,
+                    "use the packs that are meant from the flow itself",
+                )
                 continue
             pack = self.pack(path, entry.span)
             if pack is not None and real not in found:
                 found[real] = pack
                 self._follow(pack.uses, pack.path, (*trail, path), found)
         return tuple(found.values())
+
+    def _real(self, path: str) -> str:
+        if path not in self._reals:
+            self._reals[path] = os.path.realpath(path)
+        return self._reals[path]
 
     def _is_pack(self, entry: Text, path: str, user: str) -> bool:
         if path.endswith(packs.SUFFIX) and "\0" not in path:

@@ -101,6 +101,12 @@ def load(
             report.error("FP203", "the file is empty", source.span(0), "a flow begins with `name:`")
             return None
         return source, root
+    report.error(
+        "FP203",
+        f"the YAML breaks at more than {_MENDS} places, and the rest of it was not read",
+        source.span(0),
+        "mend the first of them: the others may go with it",
+    )
     return None
 
 
