@@ -124,7 +124,7 @@ class Seen:
         self.bound = 0
         self.programs: set[str] = set()
         self.tables: set[str] = set()
-        self.checked: set[tuple[str, bool, bool, bool, bool]] = set()
+        self.checked: set[tuple[str, bool, bool, bool, bool, bool]] = set()
 
     def __str__(self) -> str:
         return (
@@ -311,20 +311,32 @@ def compare_program(program: Program, policy: Policy, judge: Judge, seen: Seen) 
     named = digest(repr(code).encode())
     seen.programs.add(named)
     connect = "connect" in policy.actions
-    families = judge(Family("packet"))[0].handling == "refused"
-    listen = "listen" in policy.actions or families
-    wanted = (named, program.arch == "x86_64", connect, listen, families)
+    refused = judge(Family("packet"))[0].handling == "refused"
+    bare = [
+        rule
+        for rule in policy.rules
+        if rule.action == "connect"
+        and rule.verb != "allow"
+        and (rule.targets.bare_anything or rule.targets.bare_otherwise)
+    ]
+    families = refused or bool(bare)
+    listen = "listen" in policy.actions or refused
+    for reply in program.fixed:
+        if reply.special == "families":
+            assert reply.errno == ("EPERM" if refused else None)
+    wanted = (named, program.arch == "x86_64", connect, listen, families, refused)
     if wanted in seen.checked:  # the same program, and the same is wanted of it
         return
     bpf.check(code)
     for arch, number, arguments in _calls(program.arch):
         answer = bpf.run(code, bpf.data(number, arch, arguments))
-        want = _wanted(program.arch, arch, number, arguments, connect, listen, families)
+        want = _wanted(program.arch, arch, number, arguments, connect, listen, families, refused)
         assert answer.action == want, (program.arch, hex(arch), hex(number), arguments, answer)
         reads = number in ({NUMBERS[program.arch]["sendto"]} if connect else set()) | (
-            {NUMBERS[program.arch][call] for call in ("socket", "socketpair", "setsockopt")}
+            {NUMBERS[program.arch][call] for call in ("socket", "socketpair")}
             if families
             else set()
+        ) | ({NUMBERS[program.arch]["setsockopt"]} if refused else set()
         )
         assert answer.argument_read <= reads, (hex(number), answer)
     seen.checked.add(wanted)
@@ -338,6 +350,7 @@ def _wanted(
     connect: bool,
     listen: bool,
     families: bool,
+    refused: bool,
 ) -> int:
     """Return what the page wants of a call."""
     if not connect and not listen:
@@ -356,7 +369,7 @@ def _wanted(
             return NOTIFY
         case "socket" | "socketpair" if families:
             return ALLOW if _passes(*(word & 0xFFFFFFFF for word in arguments[:3])) else NOTIFY
-        case "setsockopt" if families:
+        case "setsockopt" if refused:
             level, option = (word & 0xFFFFFFFF for word in arguments[1:3])
             return EPERM if (level, option) in ROUTING else ALLOW
         case _:

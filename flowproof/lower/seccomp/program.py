@@ -91,7 +91,7 @@ def program(plan: Plan, arch: str) -> Program:
     fixed = [FixedReply("foreign-abi", None, "EPERM", "foreign-abi")]
     if plan.families:
         fixed += [
-            FixedReply(call, numbers[call], "EPERM", "families")
+            FixedReply(call, numbers[call], "EPERM" if plan.refuses else None, "families")
             for call in ("socket", "socketpair")
         ]
     return Program(
@@ -224,7 +224,7 @@ def _returns(plan: Plan) -> Iterator[Step]:
         yield Step(
             RETURN,
             SECCOMP_RET_USER_NOTIF,
-            "fixed reply EPERM, recorded: socket family",
+            f"{'fixed reply EPERM' if plan.refuses else 'goes on'}, recorded: socket family",
             plan.families,
             label=_FAMILY,
         )
