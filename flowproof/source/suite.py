@@ -198,9 +198,15 @@ class _Loader:
                 "FP230",
                 f"`{path}` cannot be read: {_why(error)}",
                 at,
-                f"did you mean `{near}`?" if near else None,
+                f"did you mean `{near}`?" if near else _where(at),
             )
             return None
+
+
+def _where(at: Span | None) -> str:
+    if at is None:
+        return "name a flow, a pack or a folder"
+    return "the path of a pack is relative to the file that uses it"
 
 
 def _packs_beside(path: str) -> list[str]:
