@@ -147,10 +147,10 @@ def _networks(host: str, action: str) -> tuple[Network, ...]:
         return CLASSES[host]
     if host in {"anything", "anything else"}:
         return (ipaddress.ip_network("0.0.0.0/0"), ipaddress.ip_network("::/0"))
-    if action == "connect" and host in {"0.0.0.0", "::"}:  # noqa: S104
-        return (ipaddress.ip_network("127.0.0.1" if host == "0.0.0.0" else "::1"),)  # noqa: S104
-    if action == "listen" and host in {"0.0.0.0", "::"}:  # noqa: S104
-        every = ("0.0.0.0/0",) if host == "0.0.0.0" else ("0.0.0.0/0", "::/0")  # noqa: S104
+    if action == "connect" and host in {"0.0.0.0", "::"}:
+        return (ipaddress.ip_network("127.0.0.1" if host == "0.0.0.0" else "::1"),)
+    if action == "listen" and host in {"0.0.0.0", "::"}:
+        every = ("0.0.0.0/0",) if host == "0.0.0.0" else ("0.0.0.0/0", "::/0")
         return tuple(ipaddress.ip_network(text) for text in every)
     found = network(host)
     return () if found is None else (found,)
@@ -331,10 +331,10 @@ def _handle_connect(
         return "let-through", None
     if found := [rule for rule in refusing if caught(rules, rule, event)]:
         return "refused", _first(found)
-    if isinstance(event, Socket) and event.path:
-        # "an excepted `unix:` path is let through by that rule's leave"
-        if found := [rule for rule in refusing if excepts(rule, event)]:
-            return "let-through", _first(found)
+    # "an excepted `unix:` path is let through by that rule's leave"
+    leaving = [rule for rule in refusing if isinstance(event, Socket) and excepts(rule, event)]
+    if leaving:
+        return "let-through", _first(leaving)
     if any(rule.verb == "allow" for rule in rules):
         return "refused", f"{control}.default.connect"
     if isinstance(event, Socket):

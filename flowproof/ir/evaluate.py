@@ -112,7 +112,9 @@ def _named(rule: Rule, event: NetworkEvent) -> bool:
         case Unix():
             if event.path in rule.exceptions.unix:
                 return False
-            if rule.verb == "allow":  # an inside socket needs no leave: it is let through by no rule
+            if (
+                rule.verb == "allow"
+            ):  # an inside socket needs no leave: it is let through by no rule
                 return event.path in rule.targets.unix and not event.inside
             return event.path in rule.targets.unix or (
                 rule.targets.bare_anything and not event.inside

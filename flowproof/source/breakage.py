@@ -23,7 +23,10 @@ __all__ = [
 
 # What stands in front of a value on its line: list dashes, a key and its colon
 # (one way to read each: what ends a key is tried once, or a line of blanks takes its length squared)
-_LEAD = r"""[ \t]*(?:-[ \t]+)*(?:(?:"(?:[^"\\\r\n]|\\.)*"[ \t]*|'[^'\r\n]*'[ \t]*|[^\s"'\[{#:][^#:\r\n]*):[ \t]+)?"""
+_LEAD = (
+    r"""[ \t]*(?:-[ \t]+)*"""
+    r"""(?:(?:"(?:[^"\\\r\n]|\\.)*"[ \t]*|'[^'\r\n]*'[ \t]*|[^\s"'\[{#:][^#:\r\n]*):[ \t]+)?"""
+)
 _VALUE = re.compile(_LEAD + r"(?P<value>[\"'\[{])")
 _STARRED = re.compile(_LEAD + r"[*](?=[^\s])")
 _ESCAPE = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})")

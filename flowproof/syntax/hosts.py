@@ -244,7 +244,9 @@ def _address6(text: str, span: Span, report: Report) -> Address | None:
         if _OCTETS.fullmatch(host.rstrip(":")):
             way = f"write `{host.rstrip(':')}:{port}`"
         elif "." in text:
-            way = "a destination has one host and one `:` in front of its ports: `10.0.0.1:{80,443}`"
+            way = (
+                "a destination has one host and one `:` in front of its ports: `10.0.0.1:{80,443}`"
+            )
         report.error("FP401", f"`{text}` is no IPv6 address", span, way)
         return None
     return Address(*canonical(*parsed), span)

@@ -152,9 +152,7 @@ def _closed(text: str) -> str | None:
     return None
 
 
-def _way_out(
-    tables: Tables, token: Token, expected: list[str], before: list[Token]
-) -> str | None:
+def _way_out(tables: Tables, token: Token, expected: list[str], before: list[Token]) -> str | None:
     meant = _SAID_ELSEWHERE.get(token.text.lower())
     if meant == "," and "COMMA" in expected:
         return "a list is parted by commas"

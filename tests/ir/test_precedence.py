@@ -12,9 +12,9 @@ from pathlib import Path
 
 import language_model as model
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from language_model import AnyRule, FileRule, Rule, Said, Target
+from language_model import AnyRule, FileRule, Rule, Said
 from random_policies import (
     ADDRESSES,
     CONNECTS,
