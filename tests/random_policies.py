@@ -184,7 +184,7 @@ _AT = ("/srv/*", "/srv/*.txt", "/srv/**", "/**/a", "/srv/**/b", "/etc/*", "/*/a"
 
 @st.composite
 def file_rules(draw: st.DrawFn, rule_id: str) -> FileRule:
-    verb = draw(st.sampled_from(VERBS))
+    verb: str = draw(st.sampled_from(VERBS))
     operations = draw(
         st.lists(
             st.sampled_from(("delete", "rename", "truncate", "write", "destroy")),
@@ -210,7 +210,8 @@ def file_rules(draw: st.DrawFn, rule_id: str) -> FileRule:
         paths = tuple(draw(st.lists(st.sampled_from(_AT), min_size=1, max_size=2, unique=True)))
     else:
         inner = ["/srv", "/srv/keep", "/tmp"]
-    if inner and draw(st.booleans()):
+    narrowed: bool = draw(st.booleans())
+    if inner and narrowed:
         excepted_kind, excepted = "under", (draw(st.sampled_from(inner)),)
     return FileRule(rule_id, verb, tuple(operations), kind, paths, excepted_kind, excepted)
 
