@@ -42,18 +42,18 @@ def _decider(place: Place, addresses: int) -> tuple[float, float, int]:
     ]
 
     def lookups() -> float:
-        began = time.perf_counter()
+        began = time.thread_time()
         for value in values:
             decide("tcp4", value, 443)
-        return time.perf_counter() - began
+        return time.thread_time() - began
 
     def from_bytes() -> float:
-        began = time.perf_counter()
+        began = time.thread_time()
         for raw in raws:
             found = parse(raw)
             assert isinstance(found, Inet)
             decide("tcp4", found.value, found.port)
-        return time.perf_counter() - began
+        return time.thread_time() - began
 
     plain = measure(lookups, {"parsed": from_bytes}, rounds=ROUNDS)
     scale = 1e6 / LOOKUPS

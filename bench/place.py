@@ -11,11 +11,20 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
-__all__ = ["Place"]
+__all__ = ["CHECKOUT", "Ended", "Place"]
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 SHIPPED = ("flowproof", "grammar", "schema", "policies", "docs", "pyproject.toml")
+
+
+class Ended(NamedTuple):
+    """A process that ended: seconds on the wall, seconds of processor, peak memory in KiB."""
+
+    wall: float
+    cpu: float
+    memory: int
 
 
 class Place:
@@ -67,8 +76,8 @@ class Place:
         """Return the command line of ``flowproof WORDS``."""
         return [sys.executable, "-m", "flowproof", *words]
 
-    def run(self, words: list[str], *, expect: int = 0) -> tuple[float, int]:
-        """Run *words* in the folder; return its seconds and its peak memory in KiB."""
+    def run(self, words: list[str], *, expect: int = 0) -> Ended:
+        """Run *words* in the folder, to the end."""
         began = time.perf_counter()
         started = subprocess.Popen(
             words,
@@ -87,4 +96,4 @@ class Place:
             raise RuntimeError(
                 f"{words[:6]} ended with {started.returncode}: {errors.decode()[-800:]}"
             )
-        return took, usage.ru_maxrss
+        return Ended(took, usage.ru_utime + usage.ru_stime, usage.ru_maxrss)

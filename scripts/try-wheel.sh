@@ -24,6 +24,10 @@ for target in linux-x86_64 linux-aarch64 windows; do
 done
 "$flowproof" explain examples/summary.flow.yaml 'connect tcp 192.0.2.1:443'
 "$flowproof" explain FP101 >/dev/null
+"$flowproof" fmt examples policies --check
+for schema in flow policy ir artifact record event report diagnostics; do
+    "$flowproof" schema "$schema" >/dev/null
+done
 "$flowproof" audit --help >/dev/null
 "$folder/venv/bin/python" - <<'PY'
 from flowproof.resources import data, data_path

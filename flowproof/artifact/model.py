@@ -25,6 +25,7 @@ __all__ = [
     "PortTable",
     "Program",
     "RefusedCall",
+    "RefusedOption",
     "Rule",
     "Symbol",
     "Tables",
@@ -97,7 +98,8 @@ class Decision(Value):
 
 
 class Entry(Value):
-    """The rules that a cell of a table belongs to, each list in order of precedence.
+    """The rules that a cell of a table belongs to, each list in order of precedence. Of *refuse*, *allow*,
+    *otherwise* and *leave* the first rule decides, and what could never come first is left out.
 
     *refuse*, *allow*: named refusals and allows. *otherwise*: catch-alls, authored ones first, then the
     default, then implied ones; in force only where *allow* is empty. *leave*: refusals that except this
@@ -225,6 +227,16 @@ class RefusedCall(Value):
     errno: str
 
 
+class RefusedOption(Value):
+    """An option of ``setsockopt`` (*number*) that the kernel answers with *errno* and nobody counts."""
+
+    number: int
+    level: int
+    option: int
+    name: str
+    errno: str
+
+
 class Program(Value):
     """The cBPF program of one architecture. *arch* is the name of the target architecture."""
 
@@ -233,6 +245,7 @@ class Program(Value):
     trapped: tuple[TrappedCall, ...]
     fixed: tuple[FixedReply, ...]
     refused: tuple[RefusedCall, ...]
+    options: tuple[RefusedOption, ...] = ()
 
 
 class Artifact(Value):

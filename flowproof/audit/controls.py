@@ -65,7 +65,12 @@ def audit_control(
         )  # fmt: skip
     judgement = rejudge(record, stored.lanes)
     assert judgement.control.verdict is not None
-    reasons = tuple((judgement.exit.code, text) for text in judgement.exit.because)
+    shown = judgement.exit
+    texts = (shown.reason, *shown.because) if shown.code else shown.because
+    reasons = tuple(
+        (shown.code, text if text.startswith("`") else f"`{control}`: {text}")
+        for text in dict.fromkeys(texts)
+    )
     details = ()
     state = "sound"
     if declaration is not None and declaration.ir != record.policy.ir:

@@ -72,7 +72,7 @@ COMMANDS: dict[str, Command] = {
             "say which rule handles an event, or what a diagnostic code means",
             "PATH EVENT | CODE",
             1,
-            2,
+            None,  # an event without its quotes is several words
             (_FORMAT,),
             details=(
                 "  flowproof explain bot.flow.yaml 'connect tcp 10.0.0.9:443'\n"

@@ -17,11 +17,11 @@ from flowproof.values import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from flowproof.source.documents import Control, Flow, Pack
+    from flowproof.source.documents import Control, Pack
 
     Loaded = LoadedFlow | LoadedPack
 
-__all__ = ["MeaningMovedError", "meaning_of", "formatted"]
+__all__ = ["MeaningMovedError", "formatted", "meaning_of"]
 
 _ORDERS: tuple[tuple[str | None, dict[str, bool]], ...] = (
     ("agent", keys.AGENT),

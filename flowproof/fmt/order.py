@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["reordered"]
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_SPACES = re.compile(r"[ ]*")
 _LEAD = re.compile(r"[ ]*(?:\?[ ]+)?")
 
 
@@ -39,7 +40,8 @@ def reordered(source: Source, mapping: Mapping, order: Listed[str]) -> str:
     ):
         return text  # a mapping that begins behind something else on its line
     ends = [_line_end(text, _end(value)) for _, value in entries]
-    if ends[-1] == len(text) and text[-1:] not in "\r\n" and _open_block(entries[-1][1]):
+    headers = [_block_header(value) for _, value in entries]
+    if ends[-1] == len(text) and text[-1:] not in "\r\n" and headers[-1]:
         return text  # the line break that a move adds would become part of the value
     column = entries[0][0].span.start - heads[0]
     first = begin = _first(text, heads[0], column)
@@ -54,8 +56,15 @@ def reordered(source: Source, mapping: Mapping, order: Listed[str]) -> str:
         begin = following
     line_break = _line_break(text)
     ended = [body if body[-1:] in "\r\n" else body + line_break for body in bodies]
-    moved = "".join(ended[index] + blank for index, blank in zip(wanted, blanks, strict=True))
-    return text[:first] + moved + text[begin:]
+    # blank lines behind a block scalar that keeps them (`|+`) would become its own
+    moved = "".join(
+        ended[index] + ("" if "+" in headers[index] else blank)
+        for index, blank in zip(wanted, blanks, strict=True)
+    )
+    rest = text[begin:]
+    if "+" in headers[wanted[-1]]:
+        rest = re.sub(r"\A(?:[ ]*(?:\r\n|\r|\n))+", "", rest)
+    return text[:first] + moved + rest
 
 
 def _end(node: Node) -> int:
@@ -65,21 +74,24 @@ def _end(node: Node) -> int:
             return _end(node.entries[-1][1])
         case Sequence() if node.items and not node.flow:
             return _end(node.items[-1])
+        case Scalar():
+            # the blank lines that a block scalar keeps are its own
+            return max(node.span.end, node.text.offsets[-1])
         case _:
             return node.span.end
 
 
-def _open_block(node: Node) -> bool:
-    """Tell whether a node ends in a block scalar that keeps its last line break."""
+def _block_header(node: Node) -> str:
+    """Return the header of the block scalar that a node ends in, or nothing where it ends otherwise."""
     match node:
         case Mapping() if node.entries and not node.flow:
-            return _open_block(node.entries[-1][1])
+            return _block_header(node.entries[-1][1])
         case Sequence() if node.items and not node.flow:
-            return _open_block(node.items[-1])
-        case Scalar():
-            return node.style in {"|", ">"}
+            return _block_header(node.items[-1])
+        case Scalar() if node.style in {"|", ">"}:
+            return node.span.text.splitlines()[0].partition("#")[0]
         case _:
-            return False
+            return ""
 
 
 def _line_end(text: str, at: int) -> int:
@@ -104,7 +116,9 @@ def _lines(text: str, start: int, end: int) -> list[tuple[int, int, str]]:
 
 
 def _indent(text: str, at: int) -> int:
-    return len(text[at:]) - len(text[at:].lstrip(" ")) if at < len(text) else 0
+    match = _SPACES.match(text, at)
+    assert match is not None
+    return match.end() - at
 
 
 def _first(text: str, head: int, column: int) -> int:

@@ -15,6 +15,8 @@ _BEGINS = re.compile(r"[-?:](?![^ ])|[,\[\]{}#&*!|>'\"%@`]")
 _HOLDS = re.compile(r": | #|:$|^[ ]|[ ]$")
 _HOLDS_IN_BRACKETS = re.compile(r"[,\[\]{}?]|:[,\[\]{}]")
 _FOLDS = re.compile(r"(?<! ) (?! )")
+_CLAUSES = ("except", "because")
+_QUOTE = re.compile(r'(?<!\\)(?:\\\\)*"')
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -74,11 +76,17 @@ def _foldable(value: str) -> bool:
 
 
 def _folded(value: str, margin: str, line_break: str) -> str:
-    """Return a folded block scalar: a single space may be a line break, and becomes a space again."""
+    """Return a folded block scalar: a single space may be a line break, and becomes a space again.
+
+    `except` and `because` outside of quotes begin a line of their own.
+    """
     lines: list[str] = []
+    quotes = 0
     for word in _FOLDS.split(value):
-        if lines and len(margin) + len(lines[-1]) + 1 + len(word) <= WIDTH:
+        begins = quotes % 2 == 0 and word in _CLAUSES
+        if lines and not begins and len(margin) + len(lines[-1]) + 1 + len(word) <= WIDTH:
             lines[-1] += f" {word}"
         else:
             lines.append(word)
+        quotes += len(_QUOTE.findall(word))
     return line_break.join([">-", *(margin + line for line in lines)])

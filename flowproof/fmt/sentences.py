@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["rewritten"]
 
+_HEADER = re.compile(r"[|>][-+0-9]*([ \t]+#[^\r\n]*)")
+_BEHIND = re.compile(r"([ \t]+#[^\r\n]*)")
+
 
 def rewritten(source: Source, root: Node) -> str:
     """Return the text of a document without errors, each sentence and destination spelt canonically.
@@ -57,14 +60,16 @@ def _edit(
         brackets=brackets,
         line_break=line_break,
     )
-    # the comment in the header of a block scalar stays on the first line of what replaces it
-    comment = (
-        re.match(r"[|>][-+0-9]*([ \t]+#[^\r\n]*)", old) if scalar.style in {"|", ">"} else None
-    )
+    # a comment stays on the first line: it moves between behind a value and the header of a block
+    end = start + len(old)
+    comment = _HEADER.match(old) if scalar.style in {"|", ">"} else None
+    if comment is None and new.startswith(">-"):
+        comment = _BEHIND.match(source.text, end)
+        end = comment.end() if comment else end
     if comment:
         first, line, rest = new.partition(line_break)
         new = first + comment.group(1).rstrip() + line + rest
-    return start, start + len(old), new
+    return start, end, new
 
 
 def _canonical(source: Source, root: Node) -> Iterator[tuple[Scalar, str, int, bool]]:

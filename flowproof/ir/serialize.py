@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-
+from flowproof import canonical
 from flowproof.addresses import format_address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from flowproof.ir.model import Destinations, Origin, Policy, Rule, Scope, Symbol
     from flowproof.ir.places import Places
     from flowproof.ir.ports import PortSet
     from flowproof.ir.regions import Region
 
-__all__ = ["IR_SCHEMA", "canonical", "digest", "to_json"]
+__all__ = ["IR_SCHEMA", "digest", "to_json"]
 
 IR_SCHEMA = "https://flowproof.dev/schema/ir/v1"
-
-
-def canonical(document: Mapping[str, object]) -> bytes:
-    """Return the RFC 8785 form of a JSON document that holds strings, ints, booleans and nulls.
-
-    Keys here are ASCII, so that sorting by code point is sorting by UTF-16 code unit.
-    """
-    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return text.encode("utf-8")
 
 
 def digest(policy: Policy) -> str:
@@ -38,7 +25,7 @@ def digest(policy: Policy) -> str:
     assert isinstance(rules, list)
     for rule in rules:
         del rule["origin"], rule["sentence"]
-    return "sha256:" + hashlib.sha256(canonical(document)).hexdigest()
+    return canonical.digest(canonical.canonical(document))
 
 
 def to_json(policy: Policy) -> dict[str, object]:

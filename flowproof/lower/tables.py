@@ -25,6 +25,7 @@ _OTHERWISE = "otherwise"
 _EXCEPTED = "excepted"
 _LEAVES = "leaves"
 _SPECIAL = ("families", "foreign-abi", "unreadable", "unix")
+_DECIDING = ("refuse", "allow", "otherwise", "leave")  # the first of each decides
 _KINDS = {"authored": 0, "short-form": 0, "default": 1, "implied": 2}
 
 
@@ -58,7 +59,12 @@ class _Entries:
         self._found: list[Entry] = []
         # A `never` handles before a `deny`, then the smaller id; what an author wrote before the
         # default, the default before what a fixed meaning implies.
-        self._rank = [(_KINDS[rule.kind], rule.verb != "never") for rule in policy.rules]
+        self._order = [
+            (_KINDS[rule.kind], rule.refuses and rule.verb != "never", at)
+            for at, rule in enumerate(policy.rules)
+        ]
+        # A name that a rule excepts takes the rule out of the cells of its addresses.
+        self._removable = {at for at, rule in enumerate(policy.rules) if rule.exceptions.symbols}
 
     @property
     def all(self) -> tuple[Entry, ...]:
@@ -67,17 +73,25 @@ class _Entries:
     def number(self, members: Iterable[Member]) -> int:
         """Return the number of the entry that *members* make, each role in the lists of its verb."""
         lists: dict[str, list[int]] = {field: [] for field in Entry.__fields__}
-        for role, at in sorted(members):
+        for role, at in members:
             for field in self._fields(role, self._rules[at]):
                 lists[field].append(at)
-        for field in ("refuse", "leave"):
-            lists[field].sort(key=lambda at: (self._rank[at][1], at))
-        lists["otherwise"].sort(key=lambda at: (*self._rank[at], at))
+        for field, held in lists.items():
+            held.sort(key=self._order.__getitem__ if field in _DECIDING else None)
+            if field in _DECIDING:
+                self._cut(held)
         key = tuple(tuple(lists[field]) for field in Entry.__fields__)
         if key not in self._numbers:
             self._numbers[key] = len(self._found)
             self._found.append(Entry(*key))
         return self._numbers[key]
+
+    def _cut(self, held: list[int]) -> None:
+        """Drop what never decides: what comes behind a rule that no binding can take out."""
+        for place, at in enumerate(held):
+            if at not in self._removable:
+                del held[place + 1 :]
+                return
 
     @staticmethod
     def _fields(role: str, rule: Rule) -> Iterator[str]:
@@ -203,7 +217,7 @@ def _unix_paths(policy: Policy) -> list[str]:
 
 def _outside(policy: Policy, path: str) -> set[Member]:
     found = set(_bare(policy, "unix", lambda rule: path not in rule.exceptions.unix))
-    found |= set(_inside(policy, path))
+    found |= set(_naming(policy, path))
     found |= {
         (_LEAVES, at)
         for at, rule in _written(policy)
@@ -213,7 +227,13 @@ def _outside(policy: Policy, path: str) -> set[Member]:
 
 
 def _inside(policy: Policy, path: str) -> Iterator[Member]:
-    """Yield who names *path* itself: that holds for inside sockets too."""
+    """Yield who holds for inside sockets too: any verb that names *path* but ``allow``, which an inside
+    socket does not need.
+    """
+    return (member for member in _naming(policy, path) if policy.rules[member[1]].verb != "allow")
+
+
+def _naming(policy: Policy, path: str) -> Iterator[Member]:
     for at, rule in _written(policy):
         if path in rule.targets.unix and path not in rule.exceptions.unix:
             yield _NAMED, at

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from flowproof.record.canonical import printable
+from flowproof.canonical import printable
 from flowproof.values import Value
 
 TYPE_CHECKING = False

@@ -12,7 +12,7 @@ import os
 import time
 from contextlib import suppress
 
-from flowproof.record.canonical import canonical, digest
+from flowproof.canonical import canonical, digest
 from flowproof.record.codec import to_json
 
 TYPE_CHECKING = False

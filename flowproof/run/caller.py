@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from flowproof.run.kernel import Kernel
     from flowproof.run.tree import Tree
 
-__all__ = ["AnswerError", "Caller", "FaultError", "Operation", "StaleError", "Work"]
+__all__ = ["AnswerError", "Caller", "FaultError", "Known", "Operation", "StaleError", "Work"]
 
 _PIDFDS = 128
 """Most pidfds that a reader keeps; a run with more threads than that opens them anew."""
@@ -91,25 +91,47 @@ class Work:
         self.cost = cost
 
 
+class Known:
+    """What readers have found out and share: judged addresses, and who a call site belongs to."""
+
+    __slots__ = ("programs", "targets")
+
+    def __init__(self) -> None:
+        self.targets: dict[tuple[bytes, int], Target] = {}
+        self.programs: dict[tuple[int, int], tuple[float, tuple[int, str]]] = {}
+
+
 class Caller:
-    """One reader's view of the calling thread; `begin` makes it that of the next notification."""
+    """One reader's view of the calling thread, told by *tid*, *pointer* and *notification*.
+
+    *crowded*: so many calls sleep that the reader no longer risks to. *privileged*: the supervisor is root,
+    so that whom it acts for makes a difference.
+    """
 
     def __init__(
-        self, kernel: Kernel, listener: int, decisions: Decisions, journal: Journal, tree: Tree
+        self,
+        kernel: Kernel,
+        listener: int,
+        decisions: Decisions,
+        journal: Journal,
+        tree: Tree,
+        known: Known | None = None,
     ) -> None:
+        known = known or Known()
         self.kernel = kernel
         self.listener = listener
         self.decisions = decisions
         self.journal = journal
         self.tree = tree
         self.operation = Operation()
-        self.targets: dict[tuple[bytes, int], Target] = {}
+        self.targets = known.targets
+        self.privileged = os.geteuid() == 0
         self.tid = 0
         self.pointer = 0
         self.crowded = False
         self.notification = bytearray(80)
         self._pidfds: dict[int, int] = {}
-        self._programs: dict[tuple[int, int], tuple[float, tuple[int, str]]] = {}
+        self._programs = known.programs
 
     def close(self) -> None:
         """Close what the reader kept open."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flowproof.record.codes import Code
 from flowproof.record.wire import ATTEMPT, CANARY, FAULT
 
 TYPE_CHECKING = False
@@ -9,7 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flowproof.artifact.model import Decision
-    from flowproof.record.codes import Code
 
     Wire = tuple[object, ...]
 
@@ -32,6 +32,10 @@ def attempt(
     return (operation, *where, refused, decision.by, asserting, decision.observing, note)
 
 
+_WAITING = 500_000
+"""Most events that wait for a recorder that does not take them; more are lost, which is a fault."""
+
+
 class Journal:
     """Events in the order in which they happened; safe to add to from any thread.
 
@@ -39,11 +43,12 @@ class Journal:
     process is told as the canary's and counts as nobody's.
     """
 
-    __slots__ = ("_add", "_events", "canary_pid", "clock")
+    __slots__ = ("_add", "_events", "_lost", "canary_pid", "clock")
 
     def __init__(self, clock: Callable[[], int]) -> None:
         self._events: list[Wire] = []
         self._add = self._events.append
+        self._lost = 0
         self.clock = clock
         self.canary_pid: int | None = None
 
@@ -52,7 +57,10 @@ class Journal:
         if who[0] == self.canary_pid:
             self._add((CANARY, what[4], what[5]))
             return
-        self._add((ATTEMPT, self.clock(), *who, *what))
+        if len(self._events) < _WAITING:
+            self._add((ATTEMPT, self.clock(), *who, *what))
+        else:
+            self._lost += 1
 
     def fault(self, pid: int, code: Code, call: str, detail: str) -> None:
         """Note what the mechanism could not do or tell."""
@@ -63,4 +71,8 @@ class Journal:
         count = len(self._events)
         batch = self._events[:count]
         del self._events[:count]
+        if self._lost:
+            detail = f"{self._lost} or more events were not taken in time"
+            batch.append((FAULT, self.clock(), 0, Code.EVENTS_LOST.value, "journal", detail))
+            self._lost = 0
         return batch

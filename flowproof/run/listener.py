@@ -47,6 +47,9 @@ class Listener:
         COUNTERS.pack_into(counters, 0, 0, 0)
         self._poll_first = not kernel.receive_ends()
         self._closed = False
+        self._null = os.open(
+            os.devnull, os.O_RDWR | os.O_CLOEXEC
+        )  # now: later there may be no number left
 
     def receive(self, buffer: bytearray) -> bool:
         """Wait for a notification; False if there is none: interrupted, or its caller died meanwhile.
@@ -69,6 +72,10 @@ class Listener:
     def over(self) -> bool:
         """Tell whether nobody is left under the filter."""
         return self._closed or bool(self._kernel.poll(self.descriptor, 0) & select.POLLHUP)
+
+    def over_unseen(self) -> bool:
+        """Tell whether it is over where a blocked receive would not show it."""
+        return self._poll_first and self.over()
 
     def answer(self, identity: int, result: int | None, response: bytearray) -> None:
         """Answer a notification with a result or a negative errno; None counts one whose caller is gone."""
@@ -97,11 +104,10 @@ class Listener:
         if self._closed:
             return
         self._closed = True
-        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-        os.dup2(null, self.descriptor, inheritable=False)
-        os.close(null)
+        os.dup2(self._null, self.descriptor, inheritable=False)
 
     def release(self) -> None:
         """Give the number back, once no thread is left that could answer."""
         self.close()
         os.close(self.descriptor)
+        os.close(self._null)

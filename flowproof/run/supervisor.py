@@ -16,7 +16,7 @@ from struct import Struct
 from time import monotonic
 
 from flowproof.record.codes import Code
-from flowproof.run.caller import Caller, FaultError, Operation, StaleError, Work
+from flowproof.run.caller import Caller, FaultError, Known, Operation, StaleError, Work
 from flowproof.run.journal import Journal
 from flowproof.run.listener import Listener
 from flowproof.run.pool import THREADS, Pool, start_thread
@@ -71,6 +71,7 @@ class Supervisor:
         self._table = dispatch(program, bound.decisions)
         self._emit = emit
         self._journal = Journal(clock)
+        self._known = Known()
         self._tree = Tree(kernel, os.getpid())
         self._listener = Listener(kernel, listener, counters)
         self._pool = Pool(self._perform)
@@ -80,6 +81,7 @@ class Supervisor:
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._done = threading.Event()
+        self._full = False
         self._before: Any = None
 
     @property
@@ -121,7 +123,12 @@ class Supervisor:
         return self._closed.wait(timeout)
 
     def stop(self) -> None:
-        """End every thread, close the listener, and emit what is left. No event follows."""
+        """End every thread, close the listener, and emit what is left. No event follows.
+
+        A second call does nothing.
+        """
+        if self._done.is_set():
+            return
         self._listener.stopping = True
         workers = self._pool.stop()
         end = monotonic() + 2.0
@@ -151,7 +158,12 @@ class Supervisor:
 
     def _add_reader(self) -> None:
         caller = Caller(
-            self._kernel, self._listener.descriptor, self._decisions, self._journal, self._tree
+            self._kernel,
+            self._listener.descriptor,
+            self._decisions,
+            self._journal,
+            self._tree,
+            self._known,
         )
         caller.crowded = self._pool.crowded
         reader = Reader(
@@ -225,20 +237,25 @@ class Supervisor:
                 if started and now - started > _STALL:
                     self._take_over(reader)
             self._look(now)
+            if self._listener.over_unseen():  # Linux < 6.11: no receive ends by itself
+                self._closed.set()
 
     def _take_over(self, reader: Reader) -> None:
-        """Leave a stuck reader to its call, and start another."""
+        """Leave a stuck reader to its call, and start another; beyond the cap every call waits for it."""
         if len(self._pool.pending) >= THREADS:
+            if not self._full:
+                self._full = True
+                detail = f"{THREADS} calls sleep: a reader is stuck in {reader.operation.call}"
+                self._journal.fault(reader.operation.tid, Code.WORKERS, "supervisor", detail)
             return
+        self._full = False
         reader.retired = True
         self._pool.pending.add(reader.operation)
-        if not reader.operation.started and not self._is_running(reader):
+        with self._lock:
+            ended = reader not in self._readers
+        if ended:  # just now: it was quicker than this thread
             self._pool.pending.discard(reader.operation)
         self._add_reader()
-
-    def _is_running(self, reader: Reader) -> bool:
-        with self._lock:
-            return reader in self._readers
 
     def _look(self, now: float) -> None:
         """End the sleeping calls whose program has a signal to handle, or is gone."""

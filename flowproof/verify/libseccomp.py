@@ -44,7 +44,9 @@ def _arch(name: str) -> int:
 def number(arch: str, call: str) -> int | None:
     """Return the number of *call* on *arch*, or None where libseccomp has none for it."""
     found = int(_module().resolve_syscall(_arch(arch), call))
-    return found if found >= 0 else None  # -1: unknown; less: a pseudo number of another architecture
+    return (
+        found if found >= 0 else None
+    )  # -1: unknown; less: a pseudo number of another architecture
 
 
 def exported(arch: str, notified: Iterable[str], refused: Iterable[str]) -> bytes:

@@ -10,13 +10,13 @@ from typing import Any
 import jsonschema
 import pytest
 import rfc8785
+from authored import policy
 from hypothesis import given
 from hypothesis import strategies as st
-from policies import policy
 
 from flowproof.artifact import codec
-from flowproof.artifact.canonical import canonical
 from flowproof.artifact.model import Artifact, Rule
+from flowproof.canonical import canonical
 from flowproof.lower.backend import TARGETS, compile_policy
 from flowproof.resources import data
 from flowproof.values import replace
@@ -67,6 +67,7 @@ def test_bound_hosts_are_written(artifact: Artifact) -> None:
     jsonschema.validate(json.loads(codec.dumps(bound)), SCHEMA)
 
 
+Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
 Change = Callable[[dict[str, Any]], object]
 WRONG: dict[str, tuple[Change, str]] = {
     "a missing member": (lambda d: d.pop("lanes"), "`lanes` is missing"),
@@ -172,7 +173,7 @@ def test_what_is_no_artifact_at_all_is_refused(text: bytes) -> None:
         codec.loads(text)
 
 
-def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+def _places(value: object, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     found = [path]
     if isinstance(value, dict):
         for name, held in value.items():
@@ -212,7 +213,7 @@ def test_any_value_at_any_place_is_taken_or_a_typed_error(
         lambda inner: st.one_of(st.lists(inner), st.dictionaries(st.text(), inner)),
     )
 )
-def test_canonical_form_is_that_of_rfc_8785(value: Any) -> None:
+def test_canonical_form_is_that_of_rfc_8785(value: Json) -> None:
     assert canonical(value) == rfc8785.dumps(value)
 
 

@@ -97,6 +97,7 @@ def test_the_json_form_carries_code_place_and_related() -> None:
         "end_column": 10,
         "text": "alow",
         "related": [],
+        "page": "docs/codes/FP301.md",
     }
     assert as_data(error(None))["line"] is None
 

@@ -66,6 +66,11 @@ def test_json_has_what_the_language_says(flow: str, capsys: pytest.CaptureFixtur
     assert answer["rules"]["t.f.api"]["line"] == 7
 
 
+def test_an_event_needs_no_quotes(flow: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", flow, "connect", "tcp", "198.51.100.1:443"]) == 0
+    assert "t.f.rest" in capsys.readouterr().out
+
+
 def test_an_exemption_is_by_no_rule(flow: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", flow, "connect tcp 127.0.0.1:80"]) == 0
     assert "by no rule" in capsys.readouterr().out

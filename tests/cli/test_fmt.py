@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from flowproof.cli.commands import fmt
 from flowproof.cli.main import main
-from flowproof.fmt.document import MeaningMovedError
+from flowproof.fmt.document import MeaningMovedError, formatted
+from flowproof.source.suite import LoadedFlow
 
 GOOD = "name: T\ncontrol:\n  id: t.f\n  rules:\n    t.f.a: deny connect to 10.0.0.1  # why\n"
 LOOSE = GOOD.replace("deny connect to", "deny  connect  to")
@@ -109,15 +109,14 @@ def test_a_form_with_another_meaning_is_a_bug_and_nothing_is_written(
 ) -> None:
     (folder / "a.flow.yaml").write_text(LOOSE)
     (folder / "b.flow.yaml").write_text(LOOSE)
-    honest = fmt.formatted
 
-    def wrong(loaded: object, data: bytes, before: str) -> bytes:
-        new = honest(loaded, data, before)  # type: ignore[arg-type]  # what the command gives
-        if "b.flow" in str(getattr(loaded, "flow").path):  # noqa: B009
+    def wrong(loaded: LoadedFlow, data: bytes, before: str) -> bytes:
+        new = formatted(loaded, data, before)
+        if "b.flow" in loaded.flow.path:
             raise MeaningMovedError("moved")
         return new
 
-    monkeypatch.setattr(fmt, "formatted", wrong)
+    monkeypatch.setattr("flowproof.cli.commands.fmt.formatted", wrong)
     monkeypatch.setenv("FLOWPROOF_TRACEBACK", "1")
     assert main(["fmt", ".", "--write"]) == 70
     assert "bug in flowproof" in capsys.readouterr().err

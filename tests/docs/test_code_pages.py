@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from pages import ROOT, outcome, parts
+from doc_pages import ROOT, outcome, parts
 
 PAGES = {path.stem: path for path in sorted((ROOT / "docs" / "codes").glob("FP*.md"))}
 

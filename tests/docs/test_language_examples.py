@@ -10,8 +10,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from doc_pages import ROOT, Block, blocks, checked, filled, run, typed, write
 from jsonschema import Draft202012Validator
-from pages import ROOT, Block, blocks, checked, run, typed, write
 
 from flowproof.diagnostics import Report
 from flowproof.resources import data
@@ -46,7 +46,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_example_is_what_the_page_says(name: str, folder: Path) -> None:
+def test_every_example_is_what_the_page_says(
+    name: str, folder: Path, request: pytest.FixtureRequest
+) -> None:
+    if request.config.getoption("--bless"):
+        path = ROOT / "docs" / name
+        path.write_text(filled(path.read_text(encoding="utf-8"), folder), encoding="utf-8")
     examples = found(name)
     ran = 0
     for block, following in zip(examples, [*examples[1:], None], strict=True):

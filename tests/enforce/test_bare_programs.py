@@ -83,6 +83,21 @@ def test_blocking_send_completes_bare(plain_stage: Stage) -> None:
     assert set(ran.report) == {"send", "sendmsg"}, ran
 
 
+def test_connects_block_bare_and_end_by_a_signal(plain_stage: Stage) -> None:
+    ran = plain_stage.bare(plain_stage.program("blocked.py", "10.99.0.1", "9000"))
+    assert (ran.report["quick"], ran.report["waiting"]) == (["ok"], [True] * 3), ran
+    assert ran.report["interrupted"] == "EINTR", ran
+
+
+@pytest.mark.parametrize("call", ["send", "sendmsg"])
+def test_interrupted_sends_arrive_bare(
+    plain_stage: Stage, built: dict[str, Path], call: str
+) -> None:
+    ran = plain_stage.bare(plain_stage.built(built["timer"], call, "10.99.0.1", "9000"))
+    assert ran.arrivals[0].bytes == 2_000_000, ran
+    assert int(str(ran.report["ticks"])) > 20, ran
+
+
 def test_listens_succeed_bare(plain_stage: Stage) -> None:
     ran = plain_stage.bare(plain_stage.program("listening.py"))
     assert set(ran.report.values()) == {"ok"}, ran

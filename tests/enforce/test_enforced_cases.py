@@ -81,6 +81,29 @@ def test_blocking_send_does_not_hold_up_its_reader(stage: Stage) -> None:
     assert (ran.record.verdict, ran.code) == (PASS, 0), ran
 
 
+@case("C09")
+def test_blocked_connects_hold_up_nobody_and_end_by_a_signal(stage: Stage) -> None:
+    ran = stage.contained(stage.flow(Y0, stage.program("blocked.py", "10.99.0.1", "9000")))
+    assert ran.report["quick"] == ["ok"], ran
+    assert float(str(ran.report["slowest"])) < 0.5, ran
+    assert ran.report["waiting"] == [True] * 3, ran
+    assert ran.report["interrupted"] == "EINTR", ran
+    assert 0.25 < float(str(ran.report["seconds"])) < 1, ran
+    assert ran.ended - float(str(ran.report["ended"])) < 0.5, ran
+    assert (ran.record.verdict, ran.code) == (PASS, 0), ran
+
+
+@case("C11")
+@pytest.mark.parametrize("call", ["send", "sendmsg"])
+def test_interrupted_sends_are_sent_once(stage: Stage, built: dict[str, Path], call: str) -> None:
+    ran = stage.contained(stage.flow(Y0, stage.built(built["timer"], call, "10.99.0.1", "9000")))
+    (arrival,) = ran.arrivals
+    assert arrival.bytes == 2_000_000, ran
+    assert ran.report["failed"] == 0, ran
+    assert int(str(ran.report["ticks"])) > 100, ran
+    assert (ran.record.verdict, ran.code) == (PASS, 0), ran
+
+
 @case("C15")
 def test_nonblocking_connects_keep_their_semantics(stage: Stage) -> None:
     program = stage.program("nonblocking.py", "9000", "10.99.0.1", "10.99.0.2")

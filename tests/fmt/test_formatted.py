@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from strategies import sentences
 
 from flowproof.diagnostics import Report
-from flowproof.fmt import document as documents
 from flowproof.fmt.document import MeaningMovedError, formatted, meaning_of
+from flowproof.fmt.sentences import rewritten
 from flowproof.source.suite import load
 from flowproof.syntax.render import render
-from strategies import sentences
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 HEAD = "name: T\nagent:\n  command: python3 bot.py\ncontrol:\n  id: t.f\n  rules:\n"
@@ -168,6 +168,18 @@ def test_a_long_sentence_is_folded_at_its_spaces(tmp_path: Path) -> None:
     assert " ".join(line.strip() for line in lines[1:]) == f"allow connect to {', '.join(hosts)}"
 
 
+def test_the_clauses_of_a_folded_sentence_begin_lines_of_their_own(tmp_path: Path) -> None:
+    hosts = ", ".join(f"10.0.{number}.0/24:443" for number in range(4))
+    reason = '"for \\"now\\" because they say so, and nobody is to find this line broken in two"'
+    text = rules(f"t.f.a: 'deny connect to {hosts} except 10.0.0.1:443 because {reason}'")
+    assert of(text, tmp_path) == rules(
+        "t.f.a: >-",
+        f"  deny connect to {hosts}",
+        "  except 10.0.0.1:443",
+        f"  because {reason}",
+    )
+
+
 def test_the_comment_in_the_header_of_a_block_stays(tmp_path: Path) -> None:
     text = rules("t.f.a: >  # why\n      deny connect to 10.0.0.1", "t.f.b: deny connect to ::1")
     assert of(text, tmp_path) == rules(
@@ -176,6 +188,12 @@ def test_the_comment_in_the_header_of_a_block_stays(tmp_path: Path) -> None:
     long = ", ".join(f"10.0.{number}.0/24:443" for number in range(12))
     found = of(rules(f"t.f.a: >  # why\n      deny connect to {long}"), tmp_path)
     assert "t.f.a: >-  # why\n      deny connect" in found
+
+
+def test_a_comment_behind_a_sentence_that_is_folded_stays(tmp_path: Path) -> None:
+    long = ", ".join(f"10.0.{number}.0/24:443" for number in range(12))
+    found = of(rules(f'"t.f.a": "deny connect to {long}"  # why'), tmp_path)
+    assert '"t.f.a": >-  # why\n      deny connect' in found
 
 
 def test_line_ends_and_the_byte_order_mark_stay(tmp_path: Path) -> None:
@@ -280,6 +298,18 @@ def test_a_block_scalar_that_keeps_its_blank_lines_keeps_them_when_it_moves(tmp_
     assert found == "policy: p\ndescription: |+\n  two lines\n\n\nrules: {}\n"
 
 
+def test_blank_lines_do_not_become_part_of_a_value_that_keeps_them(tmp_path: Path) -> None:
+    text = (
+        "control:\n  title: |+\n    one\n  id: t.f\n\n  rules: {}\n\nname: |+\n  T\n\nagent:\n"
+        "  cwd: |+\n    a\n  command: bot\n"
+    )
+    found = of(text, tmp_path)
+    assert found == (
+        "name: |+\n  T\n\nagent:\n  command: bot\n  cwd: |+\n    a\ncontrol:\n  id: t.f\n"
+        "  title: |+\n    one\n  rules: {}\n"
+    )
+
+
 def test_a_pack_without_a_name_is_formatted_too(tmp_path: Path) -> None:
     found = of('rules: {a: "deny connect to ::1"}\n', tmp_path, "p.policy.yaml")
     assert found == "rules: {a: deny connect to ::1}\n"
@@ -290,15 +320,18 @@ def test_a_form_that_means_something_else_is_never_returned(
 ) -> None:
     path = tmp_path / "x.flow.yaml"
     path.write_text(rules("t.f.a: deny connect to 10.0.0.1"))
-    honest = documents.rewritten
 
     def wrong(*arguments: Any) -> str:  # noqa: ANN401
-        return honest(*arguments).replace("10.0.0.1", "10.0.0.2")
+        return rewritten(*arguments).replace("10.0.0.1", "10.0.0.2")
 
-    monkeypatch.setattr(documents, "rewritten", wrong)
+    monkeypatch.setattr("flowproof.fmt.document.rewritten", wrong)
     with pytest.raises(MeaningMovedError):
         form(path)
-    monkeypatch.setattr(documents, "rewritten", lambda *given: honest(*given).replace("bot", "not"))
+
+    def worse(*arguments: Any) -> str:  # noqa: ANN401
+        return rewritten(*arguments).replace("bot", "not")
+
+    monkeypatch.setattr("flowproof.fmt.document.rewritten", worse)
     with pytest.raises(MeaningMovedError, match="more of"):
         form(path)
 
@@ -326,3 +359,11 @@ def test_any_sentence_in_any_style_has_one_form(
         assume(meaning_of(suite.flows[0], report) is not None)
         forms.add(of(path.read_bytes(), folder))
     assert len(forms) == 1
+
+
+def test_what_the_repository_ships_is_formatted() -> None:
+    root = Path(__file__).parents[2]
+    shipped = [*root.glob("policies/*.policy.yaml"), *root.glob("examples/*.flow.yaml")]
+    assert len(shipped) > 3
+    for path in shipped:
+        assert form(path) == path.read_bytes(), f"run `flowproof fmt --write {path.name}`"

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from policies import load_policy
+from authored import load_policy
 
 from flowproof.artifact import codec
 from flowproof.ir.serialize import to_json

@@ -6,9 +6,9 @@ import random
 import sys
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from lowering import Seen, compare, random_policy  # noqa: E402  the folders above have it
+from comparison import Seen, compare, random_policy
 
 
 def main(count: int, first: int) -> None:
@@ -27,4 +27,7 @@ def main(count: int, first: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 2000, int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+    main(
+        int(sys.argv[1]) if len(sys.argv) > 1 else 2000,
+        int(sys.argv[2]) if len(sys.argv) > 2 else 0,
+    )

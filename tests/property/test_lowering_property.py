@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 
 import pytest
-from lowering import (
+from authored import policy
+from comparison import (
     Judge,
     Seen,
     compare,
@@ -15,7 +16,6 @@ from lowering import (
     events,
     random_policy,
 )
-from policies import policy
 
 from flowproof.artifact.model import Artifact, Entry, Program
 from flowproof.lower.backend import compile_policy
@@ -129,9 +129,11 @@ def test_a_filter_that_is_dropped_or_turned_is_caught() -> None:
     for at, one in enumerate(filters):
         if "RECV_ACCEPT" in one["layer"] or one["name"] == "other protocols":
             continue  # nothing of the language is an event there: see the tests of the filter set
-        changes = [{**one, "action": "permit" if one["action"] == "block" else "block"}]
+        changes: list[dict[str, object] | None] = [
+            {**one, "action": "permit" if one["action"] == "block" else "block"}
+        ]
         if one["rules"] not in ([], ["p.default.connect"]):  # the author's catch-all stands over it
-            changes += [None]
+            changes.append(None)
         for changed in changes:
             left = [*filters[:at], *([changed] if changed else []), *filters[at + 1 :]]
             turned = replace(artifact, filters={**artifact.filters, "filters": left})

@@ -7,7 +7,7 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowproof.record.canonical import canonical, printable
+from flowproof.canonical import canonical, printable
 
 SCALARS = (
     st.none()

@@ -11,9 +11,9 @@ from typing import Any
 import jsonschema
 import pytest
 
+from flowproof.canonical import canonical, digest
 from flowproof.exit_codes import ExitCode
 from flowproof.record import codec, model, store
-from flowproof.record.canonical import canonical, digest
 from flowproof.record.codes import Code
 from flowproof.record.evidence import Stored, read, run_folders, verify_record
 from flowproof.record.lanes import LANE_OF_ACTION, LANES

@@ -139,6 +139,7 @@ class Bench:
         self.journal = Journal(lambda: 5)
         self.caller = Caller(self.kernel, 3, DECISIONS, self.journal, Tree(self.kernel, 1))
         self.caller.tid = 7
+        self.caller.privileged = False
 
     def call(self, name: str, *arguments: int) -> int:
         """Return the result; work that may sleep is done at once."""

@@ -30,6 +30,7 @@ from pathlib import Path
 import pytest
 from supervision import FaultyKernel, bound, contained, tables
 
+from flowproof.artifact.model import UnixRow
 from flowproof.record.codes import Code
 from flowproof.run.kernel import Kernel
 
@@ -738,3 +739,72 @@ def test_a_program_that_shuts_its_memory_is_a_fault_without_privileges() -> None
         return [found, [fault[3] for fault in run.faults]]
 
     assert as_nobody(test) == [EPERM, [Code.CHILD_MEMORY.value]]
+
+
+def test_a_unix_path_that_a_rule_allows_is_let_through_by_that_very_file(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    allowed, other = str(tmp_path / "ok.sock"), str(tmp_path / "no.sock")
+    row = UnixRow(allowed, 1, 1)
+
+    def work() -> object:
+        for server in servers:
+            server.close()
+        os.link(other, f"{allowed}.link")
+        return [connect_unix(allowed), connect_unix(other), connect_unix(f"{allowed}.link")]
+
+    with unix_server(allowed) as first, unix_server(other) as second:
+        servers = (first, second)
+        with contained(work, policy=bound(tables((row,)))) as run:
+            assert run.wait() == [0, ECONNREFUSED, ECONNREFUSED]
+    assert [(event[8], event[9]) for event in run.attempts] == [(False, 0), (True, 2), (True, 2)]
+    assert run.attempts[0][6] == allowed
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give its identity up")
+def test_a_message_over_a_pair_is_from_its_sender_s_user() -> None:
+    def work() -> object:
+        left, right = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        right.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        if os.fork() == 0:
+            os.setresgid(65534, 65534, 65534)
+            os.setresuid(65534, 65534, 65534)
+            left.sendmsg([b"x"])
+            os._exit(0)
+        os.wait()
+        _data, ancillary, _flags, _address = right.recvmsg(9, 64)
+        return struct.unpack("=iii", ancillary[0][2])[1]
+
+    with contained(work) as run:
+        assert run.wait() == 65534
+    assert run.faults == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give its identity up")
+def test_a_unix_socket_is_reached_with_the_caller_s_own_rights(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    shut = tmp_path / "shut"
+    shut.mkdir(mode=0o700)
+    behind, open_ = str(shut / "x.sock"), str(tmp_path / "y.sock")
+
+    def drop(path: str) -> int:
+        pid = os.fork()
+        if pid == 0:
+            os.setgroups([])
+            os.setresgid(65534, 65534, 65534)
+            os.setresuid(65534, 65534, 65534)
+            os._exit(connect_unix(path))
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+    def work() -> object:
+        with unix_server(behind), unix_server(open_) as server:
+            os.chmod(open_, 0o777)
+            os.chmod(behind, 0o777)
+            found = [connect_unix(behind), drop(behind), drop(open_)]
+            peer = server.accept()[0].getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+            return [*found, struct.unpack("=iii", peer)[1]]
+
+    os.chmod(tmp_path.parent, 0o755)
+    os.chmod(tmp_path.parent.parent, 0o755)
+    with contained(work) as run:
+        assert run.wait() == [0, EACCES, 0, 65534]
+    assert run.faults == []

@@ -11,12 +11,15 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from flowproof.diagnostics import Report
+from flowproof.diagnostics import Report, Source
 from flowproof.resources import data
 from flowproof.source import keys, shapes
+from flowproof.source.documents import Text
 from flowproof.source.yaml_nodes import Mapping, Scalar, Sequence, load
+from flowproof.syntax.parse import parse_sentence
 
 SCHEMAS = {kind: json.loads(data("schema", f"{kind}.schema.json")) for kind in ("flow", "policy")}
+SPAN = Source("snippet", "").span(0)
 VECTORS = Path(__file__).parents[1] / "vectors"
 
 
@@ -136,3 +139,68 @@ def test_every_key_is_described() -> None:
 
     assert undescribed(SCHEMAS["flow"], "") == []
     assert undescribed(SCHEMAS["policy"], "") == []
+
+
+def places(kind: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return every property that a document may have, its references followed."""
+    schema = SCHEMAS[kind]
+    found = []
+    for owner in (schema, *schema["$defs"].values()):
+        for name, place in owner.get("properties", {}).items():
+            reference = place.get("$ref", "").removeprefix("#/$defs/")
+            found.append((name, {**(schema["$defs"][reference] if reference else {}), **place}))
+    return found
+
+
+@pytest.mark.parametrize("kind", SCHEMAS)
+def test_an_editor_has_a_title_and_words_for_every_key(kind: str) -> None:
+    assert len(places(kind)) >= len(keys.PACK)
+    for name, place in places(kind):
+        assert place["title"][0].isupper(), name
+        assert len(place["description"]) > 20, name
+
+
+@pytest.mark.parametrize("kind", SCHEMAS)
+def test_examples_of_the_schemas_are_valid_where_they_stand(kind: str) -> None:
+    seen = 0
+    stack: list[Any] = [SCHEMAS[kind]]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, list):
+            stack += node
+        if not isinstance(node, dict):
+            continue
+        stack += node.values()
+        for example in node.get("examples", ()) if isinstance(node.get("examples"), list) else ():
+            rooted = {**node, "$defs": SCHEMAS[kind]["$defs"]}
+            assert Draft202012Validator(rooted).is_valid(example), (node, example)
+            seen += 1
+    assert seen >= 8
+
+
+@pytest.mark.parametrize("kind", SCHEMAS)
+def test_what_an_editor_puts_in_for_a_rule_is_a_sentence(kind: str) -> None:
+    rule = SCHEMAS[kind]["$defs"]["rules"]["additionalProperties"]
+    for snippet in rule["defaultSnippets"]:
+        filled = re.sub(r"\$\{[0-9]:((?:\\.|[^}])*)\}", r"\1", snippet["body"]).replace("\\", "")
+        report = Report()
+        assert parse_sentence(Text(filled, SPAN, (0,) * (len(filled) + 1)), report) is not None, (
+            filled
+        )
+        assert re.match(rule["pattern"], filled)
+
+
+@pytest.mark.parametrize("sentence", ["alow connect to ::1", "deny conect to ::1", "expect delete"])
+def test_an_editor_marks_a_misspelt_verb_or_action(sentence: str) -> None:
+    assert errors("policy", {"policy": "p", "rules": {"a": sentence}})
+
+
+def test_what_the_repository_ships_is_valid() -> None:
+    root = Path(__file__).parents[2]
+    shipped = [*root.glob("policies/*.policy.yaml"), *root.glob("examples/*.flow.yaml")]
+    assert len(shipped) > 3
+    for path in shipped:
+        loaded = load(path.read_bytes(), path.name, Report())
+        assert loaded is not None
+        kind = "flow" if path.name.endswith(".flow.yaml") else "policy"
+        assert errors(kind, as_editors_read(loaded[1])) == [], path.name

@@ -34,7 +34,10 @@ ANSWERS = {
     "an immediate": ([(0x00, 0, 0, 9), (0x16, 0, 0, 0)], 9),
     "by index": ([LD, (0x01, 0, 0, 3), (0x0C, 0, 0, 0), (0x16, 0, 0, 0)], 10),
     "division by an index of 0": ([LD, (0x01, 0, 0, 0), (0x3C, 0, 0, 0), RET], 0),
-    "to the index and back": ([LD, (0x07, 0, 0, 0), (0x00, 0, 0, 1), (0x87, 0, 0, 0), (0x16, 0, 0, 0)], 7),
+    "to the index and back": (
+        [LD, (0x07, 0, 0, 0), (0x00, 0, 0, 1), (0x87, 0, 0, 0), (0x16, 0, 0, 0)],
+        7,
+    ),
     "scratch": ([LD, (0x02, 0, 0, 3), (0x00, 0, 0, 1), (0x60, 0, 0, 3), (0x16, 0, 0, 0)], 7),
     "scratch by index": (
         [(0x01, 0, 0, 5), (0x03, 0, 0, 3), (0x61, 0, 0, 3), (0x87, 0, 0, 0), (0x16, 0, 0, 0)],
@@ -70,16 +73,20 @@ INVALID = {
     "a branch past the end the other way": [LD, (0x15, 0, 1, 0), RET],
     "scratch out of range": [LD, (0x02, 0, 0, 16), RET],
     "scratch that was not stored": [(0x60, 0, 0, 0), RET],
-    "scratch that one way has not stored": [LD, (0x15, 0, 1, 0), (0x02, 0, 0, 1), (0x60, 0, 0, 1), RET],
+    "scratch that one way has not stored": [
+        LD,
+        (0x15, 0, 1, 0),
+        (0x02, 0, 0, 1),
+        (0x60, 0, 0, 1),
+        RET,
+    ],
     "a return of the index": [LD, (0x0E, 0, 0, 0)],
     "nonsense": [(0xFFFF, 0, 0, 0), RET],
 }
 
 
 @pytest.mark.parametrize(("program", "answer"), ANSWERS.values(), ids=ANSWERS)
-def test_programs_answer_as_classic_bpf_does(
-    program: list[bpf.Code], answer: int
-) -> None:
+def test_programs_answer_as_classic_bpf_does(program: list[bpf.Code], answer: int) -> None:
     bpf.check(program)
     assert bpf.run(program, bpf.data(7, 0)).action == answer
 

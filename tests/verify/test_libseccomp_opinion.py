@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from policies import policy
+from authored import policy
 
 from flowproof.lower.backend import compile_policy
 from flowproof.lower.seccomp import bpf as encoding
@@ -46,8 +46,9 @@ def test_a_call_that_is_none_has_no_number() -> None:
 @needs_libseccomp
 @pytest.mark.parametrize("arch", ARCH)
 def test_number_only_part_agrees_with_libseccomp(arch: str) -> None:
-    ours = compile_policy(policy({"look": "observe connect to anything", "srv": "observe listen"}),
-                          f"linux-{arch}").program
+    ours = compile_policy(
+        policy({"look": "observe connect to anything", "srv": "observe listen"}), f"linux-{arch}"
+    ).program
     assert ours is not None
     program = encoding.decode(encoding.encode(ours.instructions))
     theirs = bpf.decode(libseccomp.exported(arch, NUMBER_ONLY, IO_URING))
@@ -71,9 +72,20 @@ def test_compiling_imports_no_libseccomp() -> None:
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
-SLOW = (
-    "dataclasses typing pathlib logging inspect rich lark jinja2 jsonschema uuid ipaddress random"
-).split()
+SLOW = [
+    "dataclasses",
+    "typing",
+    "pathlib",
+    "logging",
+    "inspect",
+    "rich",
+    "lark",
+    "jinja2",
+    "jsonschema",
+    "uuid",
+    "ipaddress",
+    "random",
+]
 
 
 @pytest.mark.parametrize("backend", ["seccomp", "wfp"])

@@ -68,7 +68,8 @@ def _event(arguments: Arguments, console: Console) -> int:
     from flowproof.ir.evaluate import evaluate
     from flowproof.ir.events import parse_event
 
-    path, text = arguments.words
+    path, *words = arguments.words
+    text = " ".join(words)
     report = Report()
     source = Source("event", text)
     event = parse_event(text, report, source.span(0, len(text)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 from flowproof.cli.arguments import UsageError
@@ -147,13 +148,11 @@ def _replace(path: str, content: bytes) -> None:
             file.flush()
             os.fsync(descriptor)
         os.replace(temporary, path)
-    except OSError:
+    except BaseException:  # Ctrl-C too leaves nothing behind
         os.unlink(temporary)
         raise
 
 
 def _keep_owner(descriptor: int, had: os.stat_result) -> None:
-    try:
+    with contextlib.suppress(PermissionError):  # only root gives files away
         os.fchown(descriptor, had.st_uid, had.st_gid)
-    except PermissionError:  # only root gives files away
-        pass

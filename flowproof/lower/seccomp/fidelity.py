@@ -27,6 +27,7 @@ def _meanings(policy: Policy, plan: Plan) -> Iterator[Fidelity]:
     if plan.traps:
         yield Fidelity("meaning:foreign-abi", _EXACT, _EXACT, None)
         yield Fidelity("meaning:io-uring", _EXACT, None, "refused by the kernel and not counted")
+    if plan.connect or plan.listen:
         yield Fidelity("meaning:loopback", _EXACT, _EXACT, None)
     if plan.connect:
         yield Fidelity("meaning:metadata", _EXACT, _EXACT, None)
@@ -34,5 +35,13 @@ def _meanings(policy: Policy, plan: Plan) -> Iterator[Fidelity]:
         yield Fidelity("meaning:unreadable", _EXACT, _EXACT, None)
     if policy.connect_denies:
         yield Fidelity("meaning:families", _EXACT, _EXACT, None)
+    elif plan.connect:
+        yield Fidelity(
+            "meaning:families",
+            None,
+            None,
+            "no `connect` rule denies: a socket of another family is let be and not counted by itself;"
+            " its connects and its sends to an address are",
+        )
     if plan.listen:
         yield Fidelity("meaning:listen", _EXACT, _EXACT, None)

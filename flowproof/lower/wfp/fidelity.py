@@ -138,6 +138,13 @@ def _meanings(policy: Policy) -> Iterator[Fidelity]:
         yield Fidelity("meaning:metadata", _EXACT, _EXACT, None)
         yield fixed["meaning:unix"]
         yield fixed["meaning:unreadable"]
+        yield Fidelity(
+            "meaning:udp-connect",
+            _NOT_APPLICABLE,
+            _NOT_APPLICABLE,
+            "stated difference: a datagram socket is classified when it sends, so that a connect by"
+            " itself is neither refused nor counted",
+        )
     if policy.connect_denies:
         yield fixed["meaning:families"]
         yield Fidelity(

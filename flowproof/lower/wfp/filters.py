@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 
 from flowproof.addresses import LOOPBACK
-from flowproof.artifact.canonical import canonical
+from flowproof.canonical import canonical
 from flowproof.ir import ports as port_sets
 from flowproof.ir.model import OFF_LOOPBACK
 from flowproof.ir.ports import ANY_PORT, LAST_PORT

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from errno import EINTR, EISCONN
+from functools import partial
 
 from flowproof.run.caller import Work
 from flowproof.run.calls.destination import attempted, judge, read_address
@@ -30,14 +31,20 @@ def handle(caller: Caller, arguments: tuple[int, ...]) -> int | Work:
         if target.refusal:
             return -target.refusal
         kernel = caller.kernel
-        if (target.quick and not caller.crowded) or kernel.nonblocking(duplicate):
+        inline = target.quick and (not caller.crowded or target.protocol == "udp")
+        if inline or kernel.nonblocking(duplicate):
             return perform(kernel, caller.operation, duplicate, target)
-        work = Work(lambda operation: perform(kernel, operation, duplicate, target), held)
+        work = _later(kernel, duplicate, target, held)
         held = ()
         return work
     finally:
         for descriptor in held:
             caller.kernel.close(descriptor)
+
+
+def _later(kernel: Kernel, duplicate: int, target: Target, held: tuple[int, ...]) -> Work:
+    """Return the work of connecting. A function of its own: `handle` is quicker without a closure."""
+    return Work(lambda operation: perform(kernel, operation, duplicate, target), held)
 
 
 def perform(kernel: Kernel, operation: Operation, duplicate: int, target: Target) -> int:
@@ -48,7 +55,8 @@ def perform(kernel: Kernel, operation: Operation, duplicate: int, target: Target
             if target.identity is None:
                 kernel.connect(duplicate, target.act)
             else:
-                acting_as(kernel, target.identity, lambda: _connect(kernel, duplicate, target.act))
+                act = partial(_connect, kernel, duplicate, target.act)
+                acting_as(kernel, target.identity, act, operation)
         except OSError as error:
             if error.errno == EINTR:
                 if operation.withdrawn is not None:

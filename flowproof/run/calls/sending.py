@@ -121,7 +121,7 @@ class Sending:
         asking = 0 if wait or fast_open else MSG_DONTWAIT
         while True:
             try:
-                self._taken += self._once(message, self._flags | MSG_NOSIGNAL | asking)
+                self._taken += self._once(operation, message, self._flags | MSG_NOSIGNAL | asking)
             except OSError as error:
                 if error.errno == EINTR:
                     if operation.withdrawn is None:
@@ -137,7 +137,7 @@ class Sending:
             if operation.withdrawn is not None or not self._may_sleep():
                 return self._taken
 
-    def _once(self, message: Message, flags: int) -> int:
+    def _once(self, operation: Operation, message: Message, flags: int) -> int:
         data = message.data[self._taken :] if self._taken else message.data
         control = b"" if self._taken else message.control
         target = message.target
@@ -145,7 +145,7 @@ class Sending:
         def send() -> int:
             return self._kernel.sendmsg(self._duplicate, target.act, data, control, flags)
 
-        return send() if target.identity is None else acting_as(self._kernel, target.identity, send)
+        return acting_as(self._kernel, target.identity, send, operation)
 
     def _may_sleep(self) -> bool:
         if self._nonblocking is None:

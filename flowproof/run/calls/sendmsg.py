@@ -17,7 +17,8 @@ from flowproof.run.calls.message import (
 )
 from flowproof.run.calls.sending import Sending
 from flowproof.run.calls.target import Target
-from flowproof.run.numbers import MSG_ZEROCOPY
+from flowproof.run.calls.unix import identity_of
+from flowproof.run.numbers import AF_UNIX, MSG_ZEROCOPY, SO_DOMAIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,10 +53,13 @@ def gather(caller: Caller, header: Header, duplicate: int, flags: int, limit: in
 
     More than *limit* bytes are EMSGSIZE, recorded (a stream takes what fits).
     """
-    target = Target(b"")
     if header.name_length:
         raw = caller.read(header.name, header.name_length)
         target = judge(caller, raw, duplicate, sending=True)
+    elif caller.privileged and caller.option(duplicate, SO_DOMAIN) == AF_UNIX:
+        target = Target(b"", identity=identity_of(caller))  # the receiver may ask who it is from
+    else:
+        target = Target(b"")
     try:
         if target.refusal:
             return Message(target, b"")

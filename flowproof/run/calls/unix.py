@@ -19,13 +19,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flowproof.run.caller import Caller
+    from flowproof.run.caller import Caller, Operation
     from flowproof.run.kernel import Kernel
     from flowproof.run.sockaddr import Unix
 
     Identity = tuple[int, int, tuple[int, ...]]
 
-__all__ = ["acting_as", "judge"]
+__all__ = ["acting_as", "identity_of", "judge"]
 
 _NAME_CACHE = (b"/run/nscd/socket", b"/var/run/nscd/socket")
 """glibc asks the name-service cache daemon at each lookup; refused, and no attempt of the program."""
@@ -45,30 +45,48 @@ def judge(caller: Caller, address: Unix, raw: bytes, duplicate: int) -> Target:
     return Target(raw)  # unnamed: EINVAL, whatever the kind of socket
 
 
-def acting_as(kernel: Kernel, identity: Identity | None, act: Callable[[], int]) -> int:
-    """Return act(), done with the caller's user and groups where those are not the supervisor's."""
+def acting_as(
+    kernel: Kernel,
+    identity: Identity | None,
+    act: Callable[[], int],
+    operation: Operation | None = None,
+) -> int:
+    """Return act(), done with the caller's user and groups where those are not the supervisor's.
+
+    *operation* is told the thread that does it, so that the watchdog interrupts the right one.
+    """
     if identity is None:
         return act()
-    outcome: list[int | OSError] = []
+    outcome: list[int | BaseException] = []
+    own = operation.thread if operation is not None else 0
 
     def work() -> None:  # its identity is the thread's own, and ends with it
         try:
+            if operation is not None:
+                operation.thread = threading.get_native_id()
             kernel.assume(*identity)
             outcome.append(act())
-        except OSError as error:
+        except BaseException as error:  # noqa: BLE001  raised again by the thread that waits
             outcome.append(error)
 
     thread = threading.Thread(target=work, name="identity", daemon=True)
     thread.start()
     thread.join()
+    if operation is not None:
+        operation.thread = own
     (found,) = outcome
-    if isinstance(found, OSError):
+    if isinstance(found, BaseException):
         raise found
     return found
 
 
-def _identity(caller: Caller) -> Identity | None:
-    """Return the caller's file-system user and groups, or None where they are the supervisor's."""
+def identity_of(caller: Caller) -> Identity | None:
+    """Return the caller's file-system user and groups, or None where they are the supervisor's.
+
+    Only root may act as another: a supervisor that is not root contains nobody else's processes.
+    """
+    if not caller.privileged:
+        return None
     try:
         status = caller.kernel.status(caller.tid)
     except (OSError, KeyError, ValueError) as error:
@@ -81,7 +99,7 @@ def _identity(caller: Caller) -> Identity | None:
 
 def _path(caller: Caller, path: bytes) -> Target:
     kernel = caller.kernel
-    identity = _identity(caller)
+    identity = identity_of(caller)
     descriptor = _open(caller, path, identity)
     try:
         status = os.fstat(descriptor)

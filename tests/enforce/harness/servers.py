@@ -8,6 +8,7 @@ address, and answers one JSON line for each that it reads: ``sync`` gives what a
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -98,7 +99,8 @@ class World:
             data = peer.recv(1 << 16)
             if data:
                 self.log.add(protocol, place, times=0, data=data)
-                peer.send(data)
+                with contextlib.suppress(BlockingIOError):  # a peer that does not read its echo
+                    peer.send(data)
                 return
         except OSError:
             pass  # a peer that reset: there is nothing more to log of it

@@ -25,7 +25,7 @@ def resolved(rules: Mapping[str, str]) -> tuple[Policy | None, Report]:
         lines[-1:] = []
     report = Report()
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
-        with open(FILE, "w", encoding="utf-8") as file:  # noqa: PTH123
+        with open(FILE, "w", encoding="utf-8") as file:
             file.write("\n".join(lines) + "\n")
         suite = load(FILE, report)
         found = resolve_suite(suite, report) if suite is not None else ()

@@ -10,13 +10,13 @@ import random
 from collections.abc import Iterable, Iterator
 from struct import pack
 
-from policies import FIRST_RULE, resolved
+from authored import FIRST_RULE, resolved
 
 from flowproof.addresses import LAST, canonical
 from flowproof.artifact import codec
-from flowproof.artifact.canonical import canonical as canonical_bytes
-from flowproof.artifact.canonical import digest
 from flowproof.artifact.model import Artifact, Decision, Program
+from flowproof.canonical import canonical as canonical_bytes
+from flowproof.canonical import digest
 from flowproof.ir.evaluate import Evaluation, evaluate
 from flowproof.ir.events import Connect, Event, Family, Foreign, Listen, Unix
 from flowproof.ir.model import Policy
@@ -39,6 +39,7 @@ NUMBERS = {
         "sendmsg": 46,
         "listen": 50,
         "socketpair": 53,
+        "setsockopt": 54,
         "sendmmsg": 307,
     },
     "aarch64": {
@@ -47,11 +48,13 @@ NUMBERS = {
         "listen": 201,
         "connect": 203,
         "sendto": 206,
+        "setsockopt": 208,
         "sendmsg": 211,
         "sendmmsg": 269,
     },
 }
 IO_URING = (425, 426, 427)
+ROUTING = {(0, 4), (41, 5), (41, 6), (41, 57)}  # setsockopt: (level, option) that route by source
 FAMILIES = {2: (1, 2), 10: (1, 2)}  # AF_INET, AF_INET6: SOCK_STREAM, SOCK_DGRAM
 PROTOCOLS = {1: (0, 6), 2: (0, 17)}
 
@@ -147,7 +150,7 @@ def compare(policy: Policy, seen: Seen, rng: random.Random) -> None:
     compare_tables(policy, artifact, Decisions(artifact.tables, artifact.rules), judge, seen)
     _compare_windows(policy, judge, seen, rng)
     if artifact.symbols:
-        _compare_bound(policy, artifact, seen)
+        _compare_bound(policy, artifact, seen, rng)
 
 
 class Judge:
@@ -230,8 +233,8 @@ def _compare_special(
     _same(decisions.special("foreign-abi"), artifact, judge, Foreign())
     _same(decisions.special("unix"), artifact, judge, Unix("/run/none.sock"))
     if "connect" in policy.actions:
-        # An address of no known kind is what a family of no known kind is, and is refused always.
-        judged, observing = judge(Family("other"))
+        # An address of no known kind counts as what has no address at all, and is refused always.
+        judged, observing = judge(Foreign())
         written = judged.by if judged.by and ".implied." not in judged.by else None
         unreadable = decisions.special("unreadable")
         ids = [rule.id for rule in artifact.rules]
@@ -283,10 +286,7 @@ def _address_bounds(policy: Policy, artifact: Artifact, family: int) -> set[int]
                 if kin == family:
                     firsts.update((first, last + 1))
     return {
-        value
-        for first in firsts
-        for value in (first - 1, first)
-        if 0 <= value <= LAST[family]
+        value for first in firsts for value in (first - 1, first) if 0 <= value <= LAST[family]
     } | {LAST[family]}
 
 
@@ -321,9 +321,11 @@ def compare_program(program: Program, policy: Policy, judge: Judge, seen: Seen) 
         answer = bpf.run(code, bpf.data(number, arch, arguments))
         want = _wanted(program.arch, arch, number, arguments, connect, listen, families)
         assert answer.action == want, (program.arch, hex(arch), hex(number), arguments, answer)
-        reads = number in (
-            {NUMBERS[program.arch]["sendto"]} if connect else set()
-        ) | ({NUMBERS[program.arch][call] for call in ("socket", "socketpair")} if families else set())
+        reads = number in ({NUMBERS[program.arch]["sendto"]} if connect else set()) | (
+            {NUMBERS[program.arch][call] for call in ("socket", "socketpair", "setsockopt")}
+            if families
+            else set()
+        )
         assert answer.argument_read <= reads, (hex(number), answer)
     seen.checked.add(wanted)
 
@@ -354,6 +356,9 @@ def _wanted(
             return NOTIFY
         case "socket" | "socketpair" if families:
             return ALLOW if _passes(*(word & 0xFFFFFFFF for word in arguments[:3])) else NOTIFY
+        case "setsockopt" if families:
+            level, option = (word & 0xFFFFFFFF for word in arguments[1:3])
+            return EPERM if (level, option) in ROUTING else ALLOW
         case _:
             return ALLOW
 
@@ -377,6 +382,11 @@ def _calls(native: str) -> Iterator[tuple[int, int, tuple[int, ...]]]:
     number = NUMBERS[native]["sendto"]
     for address in (0, 1, 1 << 31, 1 << 32, 1 << 63, 0xFFFFFFFF, 0xFFFFFFFF << 32):
         yield ARCH[native], number, (3, ones, ones, ones, address, ones)
+    for level in (0, 1, 40, 41, 42, 0xFFFFFFFF):
+        for option in (0, 3, 4, 5, 6, 7, 56, 57, 58, 0xFFFFFFFF):
+            for high in (0, 1 << 32, ones ^ 0xFFFFFFFF):
+                words = (ones, high | level, high | option)
+                yield ARCH[native], NUMBERS[native]["setsockopt"], (*words, 0, 0, 0)
     for call in ("socket", "socketpair"):
         for family in (0, 1, 2, 3, 9, 10, 11, 15, 16, 17, 40, 44, 0xFFFFFFFF):
             for kind in (0, 1, 2, 3, 5, 6, 10, 17, 0x80801, 0x80802, 0x80803, 0xFFFFFFFF):
@@ -431,13 +441,16 @@ def compare_filters(artifact: Artifact, judge: Judge, held: Iterable[Connect | L
 # --- binding
 
 
-def _compare_bound(policy: Policy, artifact: Artifact, seen: Seen) -> None:
+def _compare_bound(policy: Policy, artifact: Artifact, seen: Seen, rng: random.Random) -> None:
     """Compare what a run binds with the policy in which the names are those addresses."""
     wanted, _ = bind_hosts(policy, BOUND)
     compiled = codec.loads(codec.dumps(compile_policy(policy, "linux-x86_64", hosts=BOUND)))
     judge = Judge(wanted)
     at_compile = Decisions(compiled.tables, compiled.rules)
     compare_tables(wanted, compiled, at_compile, judge, seen)
+    _compare_windows(wanted, judge, seen, rng)
+    bound = compile_policy(policy, "windows", hosts=BOUND)
+    assert bound.filters == compile_policy(wanted, "windows").filters
     if any(symbol.kind != "name" for symbol in artifact.symbols):
         return
     run = bind(artifact, {}, lambda name: BOUND[name], cwd="/")

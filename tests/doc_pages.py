@@ -15,7 +15,7 @@ import pytest
 
 from flowproof.cli.main import main
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _NAME = re.compile(r"# (\S+\.(?:flow|policy)\.yaml)\n")
 
@@ -135,3 +135,18 @@ def outcome(part: str, folder: Path) -> tuple[list[int], str]:
         codes.append(code)
         prints.append(printed)
     return codes, "".join(prints)
+
+
+def filled(page: str, folder: Path) -> str:
+    """Return a page with what its commands print now below each of them."""
+
+    def example(match: re.Match[str]) -> str:
+        block = Block(match[1], match[2], 0)
+        if block.language == "yaml":
+            write([block], folder)
+        if block.language != "console":
+            return match[0]
+        ran = [(each.command, run(each.command, folder)[1]) for each in typed(block)]
+        return "```console\n" + "".join(f"$ {command}\n{text}" for command, text in ran) + "```"
+
+    return _FENCE.sub(example, page)

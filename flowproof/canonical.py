@@ -1,11 +1,11 @@
-"""Canonical JSON (RFC 8785) of artifacts: one value, one sequence of bytes, one digest."""
+"""Canonical JSON (RFC 8785): one value, one sequence of bytes, one digest."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 
-__all__ = ["canonical", "digest"]
+__all__ = ["canonical", "digest", "printable"]
 
 
 def canonical(value: object) -> bytes:
@@ -27,7 +27,7 @@ def _ordered(value: object) -> object:
             return value
         return [_ordered(member) for member in value]
     if isinstance(value, float):
-        raise TypeError("an artifact holds no floating-point number")
+        raise TypeError("a canonical document holds no floating-point number")
     return value
 
 
@@ -38,3 +38,8 @@ def _units(name: str) -> bytes:
 def digest(data: bytes) -> str:
     """Return ``sha256:…`` of bytes."""
     return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def printable(text: str) -> str:
+    """Return *text* with what is no Unicode scalar (undecodable bytes of a path) as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
