@@ -28,11 +28,11 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from bombs import BOMBS, HEAD, Files  # noqa: E402  the path comes first
 
+from flowproof.canonical import canonical  # noqa: E402
 from flowproof.diagnostics import Report  # noqa: E402
 from flowproof.ir.evaluate import evaluate  # noqa: E402
 from flowproof.ir.events import parse_event  # noqa: E402
 from flowproof.ir.resolve import resolve_suite  # noqa: E402
-from flowproof.canonical import canonical  # noqa: E402
 from flowproof.ir.serialize import digest, to_json  # noqa: E402
 from flowproof.source.suite import load  # noqa: E402
 from flowproof.syntax.tables import TABLES  # noqa: E402
