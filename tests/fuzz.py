@@ -351,8 +351,8 @@ class Hunt:
                 line, buffer = buffer.split(b"\n", 1)
                 _number, kind, figure, text = line.decode().split("\t", 3)
                 if kind == "begin":
-                    # wall time of a shared machine: ten times what the processor may take
-                    current, wait = text, 10 * float(figure) + 5
+                    # wall time of a shared machine: tried three times, ten times what the processor may take
+                    current, wait = text, 30 * float(figure) + 10
                     continue
                 self.done += 1
                 if self._judge(
