@@ -21,6 +21,7 @@ from random_policies import (
     FILES,
     LISTENS,
     SOCKETS,
+    UNSPECIFIED,
     flow_text,
     pack_text,
     policy_at,
@@ -48,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def said(control: str, rules: list[AnyRule], event: Event) -> Said:
     match event:
         case model.Listen():
-            return model.listen(control, rules, event, ADDRESSES)
+            return model.listen(control, rules, event, (*ADDRESSES, *UNSPECIFIED))
         case model.File():
             return model.files(control, rules, event)
         case _:
