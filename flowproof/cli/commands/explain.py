@@ -128,16 +128,18 @@ def _as_text(event: Event, policy: Policy, evaluation: Evaluation) -> list[str]:
     lines = [str(event)]
     if evaluation.by is not None:
         counts = " and counted" if evaluation.by in evaluation.asserting else ""
-        lines.append(f"  {evaluation.handling}{counts} by {_shown(rules[evaluation.by])}")
+        handled = evaluation.handling.replace("-", " ")
+        lines.append(f"  {handled}{counts} by {_shown(rules[evaluation.by])}")
     elif evaluation.handling == "let-through":
-        lines.append("  let-through by no rule: exempt, or nothing of this action is refused")
+        lines.append("  let through: no rule refuses it")
     lines += [
         f"  counted by {_shown(rules[rule_id])}"
         for rule_id in evaluation.asserting
         if rule_id != evaluation.by
     ]
-    outcome = "fail" if evaluation.asserting else "stay as it is"
-    lines.append(f"  an attempt makes control `{policy.control}` {outcome}")
+    control = f"control `{policy.control}`"
+    fails = f"makes {control} fail"
+    lines.append(f"  an attempt {fails if evaluation.asserting else f'leaves {control} as it is'}")
     return lines
 
 
