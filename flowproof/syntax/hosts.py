@@ -28,6 +28,8 @@ __all__ = ["bracketed", "ports", "quoted", "word"]
 
 LAST_PORT = 65535
 _WORDS = (*CLASSES, "localhost", "anything")
+_ALL = ("all", "any", "everything")
+"""Words that are tried for `anything`, and no near miss of it."""
 _SET = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _OCTETS = re.compile(r"[0-9]+(?:\.[0-9]+){3}")
@@ -375,16 +377,18 @@ def _name(text: str, span: Span, report: Report, *, in_quotes: bool) -> Name | A
     if name == "localhost":
         return AddressClass("loopback", span)
     if "." not in name and not in_quotes:
-        near = near_miss(text, _WORDS)
-        way = f'a name of one label is quoted: `"{name}"`'
-        report.error(
-            "FP408",
-            f"`{text}` is no destination",
-            span,
-            f"did you mean `{near}`? {way}" if near else way,
-        )
+        report.error("FP408", f"`{text}` is no destination", span, _single_label(text, name))
         return None
     if numeric(name):
         _refuse_numeric(shown, name, span, report)
         return None
     return Name(name, span)
+
+
+def _single_label(text: str, name: str) -> str:
+    """Return what the author of a lone word, *name* when normalised, most likely meant."""
+    if text.isdigit():
+        return "a port follows its host: `HOST:443`, several are in braces: `HOST:{80,443}`"
+    way = f'a name of one label is quoted: `"{name}"`'
+    near = "anything" if text.lower() in _ALL else near_miss(text, _WORDS)
+    return f"did you mean `{near}`? {way}" if near else way

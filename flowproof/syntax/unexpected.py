@@ -86,7 +86,7 @@ def report(
     elif token.type == BAD:
         _bad(token, place, cut, found)
     else:
-        way = _way_out(tables, token, expected)
+        way = _way_out(tables, token, expected, before)
         found.error("FP301", f"`{token.text}` where {fitting} is expected", place, way)
 
 
@@ -114,11 +114,13 @@ def _bad(token: Token, place: Span, cut: str | None, found: Report) -> None:
         found.error("FP304", message, place, f'write `"{token.text}"`')
 
 
-def _way_out(tables: Tables, token: Token, expected: list[str]) -> str | None:
+def _way_out(tables: Tables, token: Token, expected: list[str], before: list[Token]) -> str | None:
     if "TCP" in expected and "UDP" in expected and token.type == "WORD":
         if any(sign in token.text for sign in ".:@$*/"):
             return f"write `to {token.text}`"
         return "the protocols are `tcp` and `udp`; without one of them a rule is about both"
+    if token.text in ("tcp", "udp") and any(known.type == "CONNECT" for known in before):
+        return f"a protocol stands in front of `to`: `connect {token.text} to`"
     if "WORD" in expected and token.text in tables.keywords:
         return f'`{token.text}` is a keyword; as a name or a path it is quoted: `"{token.text}"`'
     if expected == ["STRING"]:
