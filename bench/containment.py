@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from bench.flows import contained
@@ -13,19 +13,29 @@ from bench.table import Row
 
 __all__ = ["rows", "workload"]
 
-UNDER = "contained"
+UNDER, FLOOR = "contained", "floor"
 TIMES = {"null": 400_000, "pipe": 100_000, "send": 50_000, "connect": 4_000}
 
 
 def workload(
-    place: Place, words: list[str], *, also: str = "10.99.0.1", enter: list[str] | None = None
+    place: Place,
+    words: list[str],
+    *,
+    also: str = "10.99.0.1",
+    enter: list[str] | None = None,
+    beside: Mapping[str, list[str]] | None = None,
 ) -> tuple[Rounds, Rounds]:
     """Return the rounds of a workload: nanoseconds per operation, and of the median connect.
 
-    *words* hold ``OUTPUT`` where the output file goes; *enter* are words that go in front of both.
+    *words* hold ``OUTPUT`` where the output file goes; *enter* are words that go in front of both;
+    *beside* are further commands to run bare, by name.
     """
     output = place.folder / "workload.json"
-    command = [str(output) if word == "OUTPUT" else word for word in words]
+
+    def filled(line: list[str]) -> list[str]:
+        return [str(output) if word == "OUTPUT" else word for word in line]
+
+    command = filled(words)
     flow = place.write("workload.flow.yaml", contained(command, also=also))
     under = place.flowproof("run", str(flow), "--record", str(place.folder / "records"))
     medians: dict[str, list[float]] = {}
@@ -40,7 +50,8 @@ def workload(
 
         return once
 
-    found = measure(timed("bare", command), {UNDER: timed(UNDER, under)})
+    more = {name: timed(name, filled(line)) for name, line in (beside or {}).items()}
+    found = measure(timed("bare", command), {UNDER: timed(UNDER, under), **more})
     rounds = len(found.taken["bare"])
     # bare and its control share a list, in pairs; which of a pair came first does not matter here
     bare, held = medians["bare"], medians[UNDER]
@@ -71,7 +82,11 @@ def rows(place: Place) -> list[Row]:
     binary = place.built("workloads")
     if binary is None:
         return [Row("runtime overhead", "", "needs gcc", holds=None)]
-    null, _ = workload(place, [str(binary), "null", str(TIMES["null"]), "OUTPUT"])
+    null, _ = workload(
+        place,
+        [str(binary), "null", str(TIMES["null"]), "OUTPUT"],
+        beside={FLOOR: [str(binary), "floor", str(TIMES["null"]), "OUTPUT"]},
+    )
     connect, latency = workload(place, [str(binary), "connect", str(TIMES["connect"]), "OUTPUT"])
     added, ratio = latency.added(UNDER) / 1e3, connect.ratio(UNDER)
     return [
@@ -81,7 +96,8 @@ def rows(place: Place) -> list[Row]:
         Row(
             "untrapped null call (getppid)",
             "≤ 50 ns added",
-            f"{null.added(UNDER):.0f} ns added ({null.median('bare'):.0f} ns bare)",
+            f"{null.added(UNDER):.0f} ns added ({null.median('bare'):.0f} ns bare;"
+            f" {null.added(FLOOR):.0f} ns by a filter of one instruction)",
             control=f"{null.added('bare again'):+.0f} ns",
             holds=null.judged(null.added(UNDER) <= 50),
         ),

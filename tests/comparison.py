@@ -39,6 +39,7 @@ NUMBERS = {
         "sendmsg": 46,
         "listen": 50,
         "socketpair": 53,
+        "setsockopt": 54,
         "sendmmsg": 307,
     },
     "aarch64": {
@@ -47,11 +48,13 @@ NUMBERS = {
         "listen": 201,
         "connect": 203,
         "sendto": 206,
+        "setsockopt": 208,
         "sendmsg": 211,
         "sendmmsg": 269,
     },
 }
 IO_URING = (425, 426, 427)
+ROUTING = {(0, 4), (41, 5), (41, 6), (41, 57)}  # setsockopt: (level, option) that route by source
 FAMILIES = {2: (1, 2), 10: (1, 2)}  # AF_INET, AF_INET6: SOCK_STREAM, SOCK_DGRAM
 PROTOCOLS = {1: (0, 6), 2: (0, 17)}
 
@@ -319,7 +322,7 @@ def compare_program(program: Program, policy: Policy, judge: Judge, seen: Seen) 
         want = _wanted(program.arch, arch, number, arguments, connect, listen, families)
         assert answer.action == want, (program.arch, hex(arch), hex(number), arguments, answer)
         reads = number in ({NUMBERS[program.arch]["sendto"]} if connect else set()) | (
-            {NUMBERS[program.arch][call] for call in ("socket", "socketpair")}
+            {NUMBERS[program.arch][call] for call in ("socket", "socketpair", "setsockopt")}
             if families
             else set()
         )
@@ -353,6 +356,9 @@ def _wanted(
             return NOTIFY
         case "socket" | "socketpair" if families:
             return ALLOW if _passes(*(word & 0xFFFFFFFF for word in arguments[:3])) else NOTIFY
+        case "setsockopt" if families:
+            level, option = (word & 0xFFFFFFFF for word in arguments[1:3])
+            return EPERM if (level, option) in ROUTING else ALLOW
         case _:
             return ALLOW
 
@@ -376,6 +382,11 @@ def _calls(native: str) -> Iterator[tuple[int, int, tuple[int, ...]]]:
     number = NUMBERS[native]["sendto"]
     for address in (0, 1, 1 << 31, 1 << 32, 1 << 63, 0xFFFFFFFF, 0xFFFFFFFF << 32):
         yield ARCH[native], number, (3, ones, ones, ones, address, ones)
+    for level in (0, 1, 40, 41, 42, 0xFFFFFFFF):
+        for option in (0, 3, 4, 5, 6, 7, 56, 57, 58, 0xFFFFFFFF):
+            for high in (0, 1 << 32, ones ^ 0xFFFFFFFF):
+                words = (ones, high | level, high | option)
+                yield ARCH[native], NUMBERS[native]["setsockopt"], (*words, 0, 0, 0)
     for call in ("socket", "socketpair"):
         for family in (0, 1, 2, 3, 9, 10, 11, 15, 16, 17, 40, 44, 0xFFFFFFFF):
             for kind in (0, 1, 2, 3, 5, 6, 10, 17, 0x80801, 0x80802, 0x80803, 0xFFFFFFFF):

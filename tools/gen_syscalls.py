@@ -105,7 +105,11 @@ MACROS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("asm-generic/errno-base.h", ("EPERM",)),
     ("bits/socket.h", ("AF_UNIX", "AF_INET", "AF_INET6", "AF_NETLINK")),
     ("bits/socket_type.h", ("SOCK_STREAM", "SOCK_DGRAM")),
-    ("linux/in.h", ("IPPROTO_TCP", "IPPROTO_UDP")),
+    (
+        "linux/in.h",
+        ("IPPROTO_IP", "IPPROTO_TCP", "IPPROTO_UDP", "IPPROTO_IPV6", "IP_OPTIONS"),
+    ),
+    ("linux/in6.h", ("IPV6_2292RTHDR", "IPV6_2292PKTOPTIONS", "IPV6_RTHDR")),
     ("linux/netlink.h", ("NETLINK_ROUTE",)),
 )
 

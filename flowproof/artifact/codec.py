@@ -21,6 +21,7 @@ from flowproof.artifact.model import (
     PortTable,
     Program,
     RefusedCall,
+    RefusedOption,
     Rule,
     Symbol,
     Tables,
@@ -164,6 +165,7 @@ def _program(program: Program) -> dict[str, Any]:
         "trapped": [_plain(call) for call in program.trapped],
         "fixed": [_plain(reply) for reply in program.fixed],
         "refused": [_plain(call) for call in program.refused],
+        "options": [_plain(option) for option in program.options],
     }
 
 
@@ -342,6 +344,7 @@ def _read_program(node: Node, rules: int) -> Program:
         trapped=held["trapped"].each(lambda call: TrappedCall(*_read_call(call, TrappedCall))),
         fixed=held["fixed"].each(_read_fixed),
         refused=held["refused"].each(lambda call: RefusedCall(*_read_call(call, RefusedCall))),
+        options=held["options"].each(_read_option),
     )
 
 
@@ -361,6 +364,12 @@ def _read_call(node: Node, kind: type[TrappedCall | RefusedCall]) -> list[Any]:
     held = node.object(kind.__fields__)
     number = held["number"].number(_U32)
     return [number, *(held[name].text() for name in kind.__fields__[1:])]
+
+
+def _read_option(node: Node) -> RefusedOption:
+    held = node.object(RefusedOption.__fields__)
+    numbers = (held[name].number(_U32) for name in ("number", "level", "option"))
+    return RefusedOption(*numbers, held["name"].text(), held["errno"].text())
 
 
 def _read_fixed(node: Node) -> FixedReply:

@@ -25,6 +25,7 @@ __all__ = [
     "PortTable",
     "Program",
     "RefusedCall",
+    "RefusedOption",
     "Rule",
     "Symbol",
     "Tables",
@@ -226,6 +227,16 @@ class RefusedCall(Value):
     errno: str
 
 
+class RefusedOption(Value):
+    """An option of ``setsockopt`` (*number*) that the kernel answers with *errno* and nobody counts."""
+
+    number: int
+    level: int
+    option: int
+    name: str
+    errno: str
+
+
 class Program(Value):
     """The cBPF program of one architecture. *arch* is the name of the target architecture."""
 
@@ -234,6 +245,7 @@ class Program(Value):
     trapped: tuple[TrappedCall, ...]
     fixed: tuple[FixedReply, ...]
     refused: tuple[RefusedCall, ...]
+    options: tuple[RefusedOption, ...] = ()
 
 
 class Artifact(Value):

@@ -104,7 +104,10 @@ class Region(Value):
 def union_all(regions: Iterable[Region]) -> Region:
     """Return the union of any number of regions, in one sweep."""
     collected: dict[tuple[str, int], list[Box]] = {}
-    for region in regions:
+    some = [region for region in regions if region]
+    if len(some) == 1:
+        return some[0]
+    for region in some:
         for plane, boxes in region.planes:
             collected.setdefault(plane, []).extend(boxes)
     return Region(

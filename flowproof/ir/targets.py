@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Part", "Sets", "destinations", "raw_region", "raw_union"]
 
-LIMIT = 50_000
+LIMIT = 35_000
 """How many members the references to sets of one file may come to, all together."""
 DEPTH = 64
 """How deep sets may name each other."""

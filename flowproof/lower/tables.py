@@ -217,7 +217,7 @@ def _unix_paths(policy: Policy) -> list[str]:
 
 def _outside(policy: Policy, path: str) -> set[Member]:
     found = set(_bare(policy, "unix", lambda rule: path not in rule.exceptions.unix))
-    found |= set(_inside(policy, path))
+    found |= set(_naming(policy, path))
     found |= {
         (_LEAVES, at)
         for at, rule in _written(policy)
@@ -227,7 +227,13 @@ def _outside(policy: Policy, path: str) -> set[Member]:
 
 
 def _inside(policy: Policy, path: str) -> Iterator[Member]:
-    """Yield who names *path* itself: that holds for inside sockets too."""
+    """Yield who holds for inside sockets too: any verb that names *path* but ``allow``, which an inside
+    socket does not need.
+    """
+    return (member for member in _naming(policy, path) if policy.rules[member[1]].verb != "allow")
+
+
+def _naming(policy: Policy, path: str) -> Iterator[Member]:
     for at, rule in _written(policy):
         if path in rule.targets.unix and path not in rule.exceptions.unix:
             yield _NAMED, at

@@ -114,6 +114,7 @@ def test_only_numbers_that_a_rule_needs_read_an_argument(rules: dict[str, str], 
     held = program(rules, arch)
     needed = {reply.number for reply in held.fixed if reply.number is not None}
     needed |= {call.number for call in held.trapped if call.call == "sendto"}
+    needed |= {option.number for option in held.options}
     reading: set[int] = set()
     for way in ways(rules, arch):
         if way.argument_read:
@@ -121,7 +122,31 @@ def test_only_numbers_that_a_rule_needs_read_an_argument(rules: dict[str, str], 
                 assert last - first < 2, "a way over many numbers reads an argument"
                 reading.update(range(first, last + 1))
     assert reading == needed
-    assert needed <= {numbers["sendto"], numbers["socket"], numbers["socketpair"]}
+    reads = ("sendto", "socket", "socketpair", "setsockopt")
+    assert needed <= {numbers[call] for call in reads}
+
+
+@each_arch
+def test_options_that_route_by_source_fail_and_their_neighbours_do_not(arch: str) -> None:
+    held = program({"no-db": "deny connect to 10.0.0.9"}, arch)
+    code = encoding.decode(encoding.encode(held.instructions))
+    number = SYSCALLS[arch]["setsockopt"]
+    routing = {(0, 4), (41, 5), (41, 6), (41, 57)}
+    junk = 0xDEADBEEF << 32
+    assert {(option.level, option.option) for option in held.options} == routing
+    for level in (0, 1, 6, 17, 40, 41, 42):
+        for option in (*range(80), 0xFFFFFFFF):
+            arguments = (3, level | junk, option | junk, 0, 0, 0)
+            answer = bpf.run(code, bpf.data(number, ARCH[arch], arguments))
+            refused = (level, option) in routing
+            assert (answer.action == 0x0005_0001) is refused, (level, option)
+            assert refused or answer.action == 0x7FFF_0000
+
+
+@each_arch
+def test_options_are_not_looked_at_where_no_connect_rule_denies(arch: str) -> None:
+    held = program({"look": "observe connect to anything"}, arch)
+    assert held.options == ()
 
 
 @each_control

@@ -27,6 +27,7 @@ def _meanings(policy: Policy, plan: Plan) -> Iterator[Fidelity]:
     if plan.traps:
         yield Fidelity("meaning:foreign-abi", _EXACT, _EXACT, None)
         yield Fidelity("meaning:io-uring", _EXACT, None, "refused by the kernel and not counted")
+    if plan.connect or plan.listen:
         yield Fidelity("meaning:loopback", _EXACT, _EXACT, None)
     if plan.connect:
         yield Fidelity("meaning:metadata", _EXACT, _EXACT, None)

@@ -48,6 +48,9 @@ def _summary(program: Program) -> Iterator[str]:
     for errno in dict.fromkeys(call.errno for call in program.refused):
         refused = [call.call for call in program.refused if call.errno == errno]
         yield f"  {errno} by the kernel, not counted: {', '.join(refused)}"
+    if program.options:
+        names = ", ".join(option.name for option in program.options)
+        yield f"  EPERM by the kernel, not counted: setsockopt with {names}, which route by source"
     yield "  allowed without a look at any argument: every other call"
 
 

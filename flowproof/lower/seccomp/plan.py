@@ -18,7 +18,7 @@ class Plan(Value):
 
     *connect*: connect, sendto with an address, sendmsg and sendmmsg are decided. *listen*: listen is.
     *families*: socket and socketpair pass an allow-list. *foreign*: another ABI gets a fixed reply.
-    *io_uring*: its calls fail in the kernel.
+    *io_uring*: its calls fail in the kernel. *routing*: options that route by source fail there.
     """
 
     connect: tuple[int, ...]
@@ -26,6 +26,7 @@ class Plan(Value):
     families: tuple[int, ...]
     foreign: tuple[int, ...]
     io_uring: tuple[int, ...]
+    routing: tuple[int, ...]
 
     @property
     def traps(self) -> bool:
@@ -68,4 +69,5 @@ def plan(policy: Policy) -> Plan:
         families=(where(stands_for("families")) or refusing) if policy.connect_denies else (),
         foreign=where(stands_for("foreign-abi")) or trapped,
         io_uring=where(stands_for("io-uring")) or trapped,
+        routing=refusing if policy.connect_denies else (),
     )

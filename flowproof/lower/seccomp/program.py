@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flowproof.artifact.model import FixedReply, Program, RefusedCall, TrappedCall
+from flowproof.artifact.model import FixedReply, Program, RefusedCall, RefusedOption, TrappedCall
 from flowproof.lower.seccomp.assemble import Leaf, Step, assemble, tree
 from flowproof.lower.seccomp.bpf import AND, JEQ, LOAD, RETURN
 from flowproof.lower.seccomp.numbers import (
@@ -14,8 +14,14 @@ from flowproof.lower.seccomp.numbers import (
     AUDIT_ARCH_AARCH64,
     AUDIT_ARCH_X86_64,
     EPERM,
+    IP_OPTIONS,
+    IPPROTO_IP,
+    IPPROTO_IPV6,
     IPPROTO_TCP,
     IPPROTO_UDP,
+    IPV6_2292PKTOPTIONS,
+    IPV6_2292RTHDR,
+    IPV6_RTHDR,
     NETLINK_ROUTE,
     SECCOMP_DATA_ARCH,
     SECCOMP_DATA_ARGS,
@@ -44,6 +50,15 @@ _SOCK_TYPE_MASK = 0xF  # linux/net.h: the type without SOCK_CLOEXEC and SOCK_NON
 _IO_URING = ("io_uring_setup", "io_uring_enter", "io_uring_register")
 _DECIDED = ("connect", "sendto", "sendmsg", "sendmmsg")
 
+_ROUTING = (
+    (IPPROTO_IP, IP_OPTIONS, "IP_OPTIONS"),
+    (IPPROTO_IPV6, IPV6_2292RTHDR, "IPV6_2292RTHDR"),
+    (IPPROTO_IPV6, IPV6_2292PKTOPTIONS, "IPV6_2292PKTOPTIONS"),
+    (IPPROTO_IPV6, IPV6_RTHDR, "IPV6_RTHDR"),
+)
+"""Options that put a route into every packet of a socket (ip(7), RFC 2292, RFC 3542): the first hop is
+another address than the one that was judged, and a send on a connected socket is never seen."""
+
 _ALLOW = "allow"
 _DECIDE = "decide"
 _FOREIGN = "foreign"
@@ -51,6 +66,8 @@ _FAMILY = "family"
 _EPERM = "eperm"
 _SENDTO = "sendto"
 _SOCKET = "socket"
+_OPTION = "option"
+_ROUTE = "route"
 
 
 def program(plan: Plan, arch: str) -> Program:
@@ -66,6 +83,7 @@ def program(plan: Plan, arch: str) -> Program:
         *tree(leaves, lambda number: _words(number, name_of), _union),
         *(_sendto(plan) if plan.connect else ()),
         *(_socket(plan) if plan.families else ()),
+        *(_option(plan) if plan.routing else ()),
         *_returns(plan),
     ]
     trapped = [(numbers[call], call) for call in _DECIDED if plan.connect]
@@ -82,6 +100,11 @@ def program(plan: Plan, arch: str) -> Program:
         tuple(TrappedCall(number, call) for number, call in sorted(trapped)),
         tuple(fixed),
         tuple(RefusedCall(numbers[call], call, "EPERM") for call in _IO_URING),
+        tuple(
+            RefusedOption(numbers["setsockopt"], level, option, name, "EPERM")
+            for level, option, name in _ROUTING
+            if plan.routing
+        ),
     )
 
 
@@ -106,6 +129,8 @@ def _leaves(plan: Plan, arch: str) -> list[Leaf]:
         special[numbers["listen"]] = (_DECIDE, plan.listen)
     if plan.families:
         special[numbers["socket"]] = special[numbers["socketpair"]] = (_SOCKET, plan.families)
+    if plan.routing:
+        special[numbers["setsockopt"]] = (_OPTION, plan.routing)
     for call in _IO_URING:
         special[numbers[call]] = (_EPERM, plan.io_uring)
     # x86_64 numbers with the x32 bit are calls of another ABI under the same arch value; every number
@@ -175,6 +200,22 @@ def _socket(plan: Plan) -> Iterator[Step]:
     yield equal(NETLINK_ROUTE, "NETLINK_ROUTE?", _ALLOW, _FAMILY)
 
 
+def _option(plan: Plan) -> Iterator[Step]:
+    """Refuse what routes by source; level and option are int arguments, so the low words count."""
+    rules = plan.routing
+    yield Step(LOAD, _argument(1), "setsockopt: level", rules, label=_OPTION)
+    yield Step(JEQ, IPPROTO_IP, "IPPROTO_IP?", rules, then="ip")
+    yield Step(JEQ, IPPROTO_IPV6, "IPPROTO_IPV6?", rules, otherwise=_ALLOW)
+    for level, label in ((IPPROTO_IPV6, None), (IPPROTO_IP, "ip")):
+        options = [(option, name) for of, option, name in _ROUTING if of == level]
+        yield Step(LOAD, _argument(2), "setsockopt: option", rules, label=label)
+        for option, name in options:
+            last = (option, name) == options[-1]
+            yield Step(
+                JEQ, option, f"{name}?", rules, then=_ROUTE, otherwise=_ALLOW if last else None
+            )
+
+
 def _returns(plan: Plan) -> Iterator[Step]:
     decided = _union(plan.connect, plan.listen)
     yield Step(RETURN, SECCOMP_RET_ALLOW, "allow", label=_ALLOW)
@@ -201,3 +242,11 @@ def _returns(plan: Plan) -> Iterator[Step]:
         plan.io_uring,
         label=_EPERM,
     )
+    if plan.routing:
+        yield Step(
+            RETURN,
+            SECCOMP_RET_ERRNO | EPERM,
+            "EPERM by the kernel: source routing",
+            plan.routing,
+            label=_ROUTE,
+        )
