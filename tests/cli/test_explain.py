@@ -102,6 +102,22 @@ def test_what_is_no_event_gets_the_form_that_it_begins_like(
     assert says in capsys.readouterr().err
 
 
+def test_a_path_that_a_run_will_bind_is_to_be_asked_for_in_both_ways(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.flow.yaml"
+    agent = '{command: "true", cwd: .}'
+    path.write_text(
+        FLOW.replace('{command: "true"}', agent)
+        .replace("  uses: [pack.policy.yaml]\n", "")
+        .replace("203.0.113.0/24:443", "unix:${cwd}/db.sock")
+    )
+    assert main(["explain", str(path), f"connect unix:{tmp_path}/db.sock"]) == 0
+    assert "ask for `${cwd}/db.sock` as well" in capsys.readouterr().out
+    assert main(["explain", str(path), "connect unix:${cwd}/db.sock"]) == 0
+    assert "as well" not in capsys.readouterr().out
+
+
 def test_a_flow_with_an_error_is_not_explained(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
