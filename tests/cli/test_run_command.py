@@ -234,8 +234,11 @@ def test_a_probe_is_told_apart_from_what_counts(
 def test_a_unix_socket_is_named_once(
     recorded: Recorder, write: Callable[..., str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    at = {"operation": "unix", "protocol": "unix", "destination": "/run/x.sock", "port": None}
-    recorded.lines["t.f"] = (event((rule("t.f.rest"),), "t.f.rest", **at),)
+    rules = (rule("t.f.rest"),)
+    attempt = event(
+        rules, "t.f.rest", operation="unix", protocol="unix", destination="/run/x.sock", port=None
+    )
+    recorded.lines["t.f"] = (attempt,)
     main(["run", write()])
     assert "refused: unix:/run/x.sock by" in capsys.readouterr().err
 
