@@ -32,7 +32,12 @@ def test_a_broken_promise_is_found(tmp_path: Path) -> None:
         "sys.exit(fuzz.main())\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 1
     assert done.stdout.count("FOUND") == 3

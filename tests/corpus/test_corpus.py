@@ -50,9 +50,10 @@ def test_messages_are_one_line_lower_case_without_a_full_stop_and_without_type_n
         for each in case["found"]:
             for text in filter(None, (each["message"], each["help"])):
                 assert text.isprintable(), text
-                assert text[0] in "`‘" or not text[0].isupper(), text
+                assert text.startswith(("`", "YAML")) or not text[0].isupper(), text
                 assert not text.endswith("."), text
-                assert not re.search(r"\b(str|dict|NoneType|list object|Error)\b", text), text
+                ours = re.sub(r"`[^`]*`", "", text)  # without the author's words
+                assert not re.search(r"\b(str|dict|NoneType|list object|Error)\b", ours), text
 
 
 def by_other_means(folder: Path) -> set[str]:
