@@ -168,6 +168,8 @@ def _way_out(tables: Tables, token: Token, expected: list[str], before: list[Tok
         return "write `listen on …`"
     if token.type in {"TCP", "UDP"} and "ON" in expected:
         return "`listen` is about tcp and takes no protocol"
+    if token.type in {"TCP", "UDP"} and any(t.type == "CONNECT" for t in before):
+        return f"a protocol stands in front of `to`: `connect {token.text} to`"
     if "TCP" in expected and "UDP" in expected and token.type == "WORD":
         if any(sign in token.text for sign in ".:@$*/"):
             return f"write `to {token.text}`"
