@@ -119,12 +119,15 @@ class Child:
         return NotStartedError(Code(code), str(detail))
 
 
-def fork_command(kernel: Kernel, spawn: Spawn) -> Child:
-    """Fork the command's process. The calling process has one thread, and is still dumpable."""
+def fork_command(kernel: Kernel, spawn: Spawn, signals: tuple[int, ...] = ()) -> Child:
+    """Fork the command's process. The calling process has one thread, and is still dumpable.
+
+    *signals* are ignored by the calling process and not by the command: an exec would hand that on.
+    """
     answers, go = Channel(), Channel()
     pid = os.fork()
     if pid == 0:
-        _become(kernel, spawn, answers.writer(), go.reader())
+        _become(kernel, spawn, signals, answers.writer(), go.reader())
     return Child(kernel, pid, answers.reader(), go.writer(), time.monotonic() + spawn.seconds)
 
 
@@ -142,7 +145,9 @@ def install_code(error: OSError) -> Code:
     return Code.LISTENER_BUSY if error.errno == EBUSY else Code.FILTER_INSTALL
 
 
-def _become(kernel: Kernel, spawn: Spawn, answers: int, go: Receiver) -> NoReturn:
+def _become(
+    kernel: Kernel, spawn: Spawn, signals: tuple[int, ...], answers: int, go: Receiver
+) -> NoReturn:
     """Become the command; whatever fails is told over *answers*. Never returns."""
     try:
         _prepare(spawn)
@@ -161,6 +166,8 @@ def _become(kernel: Kernel, spawn: Spawn, answers: int, go: Receiver) -> NoRetur
                 kernel.close_range(3, flags=n.CLOSE_RANGE_CLOEXEC)
             except OSError as error:
                 raise NotStartedError(Code.SELF_TEST, error_text(error)) from error
+            for number in signals:
+                signal.signal(number, signal.SIG_DFL)
             _execute(spawn)
     except NotStartedError as error:
         send(answers, "failed", error.code.value, error.detail)

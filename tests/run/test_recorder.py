@@ -122,6 +122,24 @@ def test_a_refused_attempt_is_listed_with_its_rule_program_and_place(tmp_path: P
     assert outcome.record.rules[0].hits == Hits(refused=1, counted=1)
 
 
+@pytest.mark.parametrize("ignored", [(), (signal.SIGHUP,)], ids=["none", "as nohup does"])
+def test_the_command_ignores_the_signals_that_flowproof_was_started_to_ignore(
+    tmp_path: Path, ignored: tuple[signal.Signals, ...]
+) -> None:
+    report = tmp_path / "report"
+    code = f"""import signal
+names = ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM")
+found = [x for x in names if signal.getsignal(getattr(signal, x)) is signal.SIG_IGN]
+open({str(report)!r}, "w").write(" ".join(found))"""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in ignored}
+    try:
+        do(tmp_path, never(), python(code))
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert report.read_text().split() == [number.name for number in ignored]
+
+
 def test_the_lane_is_enforced_only_by_a_refusal_that_was_seen(tmp_path: Path) -> None:
     refusing = do(tmp_path, never(), command("true")).record
     assert str(refusing.lanes["connect"].tier) == "enforced (seccomp user notification)"
