@@ -154,6 +154,8 @@ def _become(
         which, probe = _open_canary(spawn.canaries)
         try:
             kernel.set_no_new_privs()
+            if kernel.can_shut_in():
+                _shut_in(kernel)
             listener = kernel.install_filter(spawn.program)
         except OSError as error:
             raise NotStartedError(install_code(error), error_text(error)) from error
@@ -175,6 +177,14 @@ def _become(
         send(answers, "failed", Code.NOT_STARTED.value, error_text(error))
     finally:
         os._exit(127)
+
+
+def _shut_in(kernel: Kernel) -> None:
+    """Keep the command off the processes of its user outside: it could act through their sockets."""
+    try:
+        kernel.shut_in()
+    except OSError as error:
+        raise NotStartedError(Code.SELF_TEST, error_text(error)) from error
 
 
 def _prepare(spawn: Spawn) -> None:

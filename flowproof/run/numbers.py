@@ -1,9 +1,9 @@
 """Linux's numbers, named as in the headers; those that differ by architecture are in `SYSCALLS`.
 
-Sources: linux/seccomp.h, linux/filter.h, linux/prctl.h, linux/pidfd.h, linux/kcmp.h, linux/close_range.h,
-linux/sock_diag.h, linux/unix_diag.h, linux/netlink.h, linux/audit.h, linux/socket.h, linux/in.h,
-linux/in6.h, linux/udp.h, linux/tls.h; syscall numbers: asm/unistd_64.h (x86_64) and
-asm-generic/unistd.h (aarch64), of Linux 6.1 unless a later version is named.
+Sources: linux/seccomp.h, linux/landlock.h, linux/filter.h, linux/prctl.h, linux/pidfd.h, linux/kcmp.h,
+linux/close_range.h, linux/sock_diag.h, linux/unix_diag.h, linux/netlink.h, linux/audit.h,
+linux/socket.h, linux/in.h, linux/in6.h, linux/udp.h, linux/tls.h; syscall numbers: asm/unistd_64.h
+(x86_64) and asm-generic/unistd.h (aarch64), of Linux 6.1 unless a later version is named.
 """
 
 from __future__ import annotations
@@ -12,6 +12,10 @@ from __future__ import annotations
 PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
+
+# landlock(7): linux/landlock.h
+LANDLOCK_CREATE_RULESET_VERSION = 1
+LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET = 1  # ABI 6, Linux 6.12
 
 # seccomp(2)
 SECCOMP_SET_MODE_FILTER = 1
@@ -61,6 +65,8 @@ SYSCALLS: dict[str, dict[str, int]] = {
         "close_range": 436,
         "openat2": 437,
         "pidfd_getfd": 438,
+        "landlock_create_ruleset": 444,
+        "landlock_restrict_self": 446,
     },
     "aarch64": {
         "connect": 203,
@@ -76,6 +82,8 @@ SYSCALLS: dict[str, dict[str, int]] = {
         "close_range": 436,
         "openat2": 437,
         "pidfd_getfd": 438,
+        "landlock_create_ruleset": 444,
+        "landlock_restrict_self": 446,
     },
 }
 
