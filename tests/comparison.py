@@ -54,7 +54,7 @@ NUMBERS = {
     },
 }
 IO_URING = (425, 426, 427)
-ROUTING = {(0, 4), (41, 5), (41, 6), (41, 57)}  # setsockopt: (level, option) that route by source
+ROUTING = {(0, 4), (41, 6), (41, 32), (41, 57)}  # setsockopt: (level, option) that route by source
 FAMILIES = {2: (1, 2), 10: (1, 2)}  # AF_INET, AF_INET6: SOCK_STREAM, SOCK_DGRAM
 PROTOCOLS = {1: (0, 6), 2: (0, 17)}
 
@@ -336,8 +336,7 @@ def compare_program(program: Program, policy: Policy, judge: Judge, seen: Seen) 
             {NUMBERS[program.arch][call] for call in ("socket", "socketpair")}
             if families
             else set()
-        ) | ({NUMBERS[program.arch]["setsockopt"]} if refused else set()
-        )
+        ) | ({NUMBERS[program.arch]["setsockopt"]} if connect else set())
         assert answer.argument_read <= reads, (hex(number), answer)
     seen.checked.add(wanted)
 
@@ -369,7 +368,7 @@ def _wanted(
             return NOTIFY
         case "socket" | "socketpair" if families:
             return ALLOW if _passes(*(word & 0xFFFFFFFF for word in arguments[:3])) else NOTIFY
-        case "setsockopt" if refused:
+        case "setsockopt" if connect:
             level, option = (word & 0xFFFFFFFF for word in arguments[1:3])
             return EPERM if (level, option) in ROUTING else ALLOW
         case _:
@@ -396,7 +395,7 @@ def _calls(native: str) -> Iterator[tuple[int, int, tuple[int, ...]]]:
     for address in (0, 1, 1 << 31, 1 << 32, 1 << 63, 0xFFFFFFFF, 0xFFFFFFFF << 32):
         yield ARCH[native], number, (3, ones, ones, ones, address, ones)
     for level in (0, 1, 40, 41, 42, 0xFFFFFFFF):
-        for option in (0, 3, 4, 5, 6, 7, 56, 57, 58, 0xFFFFFFFF):
+        for option in (0, 3, 4, 5, 6, 7, 31, 32, 33, 56, 57, 58, 0xFFFFFFFF):
             for high in (0, 1 << 32, ones ^ 0xFFFFFFFF):
                 words = (ones, high | level, high | option)
                 yield ARCH[native], NUMBERS[native]["setsockopt"], (*words, 0, 0, 0)

@@ -25,7 +25,11 @@ VSOCK = "import socket; socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)"
     [
         ("expect no connect to anything", VSOCK, (ExitCode.NEGATIVE, Verdict.FAIL)),
         ("expect no connect to anything else", VSOCK, (ExitCode.NEGATIVE, Verdict.FAIL)),
-        ("expect no connect to anything", "import socket; socket.socket()", (ExitCode.OK, Verdict.PASS)),
+        (
+            "expect no connect to anything",
+            "import socket; socket.socket()",
+            (ExitCode.OK, Verdict.PASS),
+        ),
         ("expect no connect tcp to anything", VSOCK, (ExitCode.OK, Verdict.PASS)),
     ],
 )

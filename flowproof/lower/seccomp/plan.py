@@ -72,6 +72,7 @@ def plan(policy: Policy) -> Plan:
         families=where(stands_for("families")) or (refusing if policy.connect_denies else ()),
         foreign=where(stands_for("foreign-abi")) or trapped,
         io_uring=where(stands_for("io-uring")) or trapped,
-        routing=refusing if policy.connect_denies else (),
+        # wherever connections are looked at: what is counted is not on the wire either
+        routing=connect,
         refuses=policy.connect_denies,
     )
