@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 __all__ = ["Account"]
 
 _MECHANISM = "seccomp user notification"
-_SHUT_IN = "seccomp user notification, Landlock"
+_WITHIN_REACH = "other processes of the user are within reach, and so are their sockets"
 _NOTHING = ("exact", None)
 
 
@@ -80,7 +80,7 @@ class Account:
         self.capabilities: tuple[Capability, ...] = ()
         self.planned: tuple[Canary, ...] = ()
         self.bindings: Mapping[str, tuple[str, ...]] = {}
-        self.shut_in = False  # the command cannot trace what is outside
+        self.seclusion: str | None = None  # what keeps the command from tracing what is outside
         self.started = False
         self.executed = False
         self.end: End | None = None
@@ -176,8 +176,10 @@ class Account:
         row = self._canary_row()
         if row is None or not row.held:
             return Tier("none", "the known call was not handled as planned", Code.CANARY)
-        mechanism = _SHUT_IN if self.shut_in else _MECHANISM
-        return Tier("enforced" if row.expected == "refused" else "observed", mechanism)
+        if self.seclusion is None:
+            return Tier("observed", f"{_MECHANISM}; {_WITHIN_REACH}", Code.NOT_SECLUDED)
+        word = "enforced" if row.expected == "refused" else "observed"
+        return Tier(word, f"{_MECHANISM}, {self.seclusion}")
 
     def _draft(
         self, found: Recount, faults: tuple[FaultCount, ...], *, complete: bool

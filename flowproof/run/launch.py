@@ -154,7 +154,7 @@ def _become(
         which, probe = _open_canary(spawn.canaries)
         try:
             kernel.set_no_new_privs()
-            if kernel.can_shut_in():
+            if kernel.seclusion() == "Landlock":
                 _shut_in(kernel)
             listener = kernel.install_filter(spawn.program)
         except OSError as error:

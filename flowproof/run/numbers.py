@@ -15,6 +15,9 @@ PR_SET_NO_NEW_PRIVS = 38
 
 # landlock(7): linux/landlock.h
 LANDLOCK_CREATE_RULESET_VERSION = 1
+LANDLOCK_RULE_PATH_BENEATH = 1
+LANDLOCK_ACCESS_FS_REFER = 1 << 13  # ABI 2, Linux 5.19
+LANDLOCK_ABI_SCOPED = 6
 LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET = 1  # ABI 6, Linux 6.12
 
 # seccomp(2)
@@ -66,6 +69,7 @@ SYSCALLS: dict[str, dict[str, int]] = {
         "openat2": 437,
         "pidfd_getfd": 438,
         "landlock_create_ruleset": 444,
+        "landlock_add_rule": 445,
         "landlock_restrict_self": 446,
     },
     "aarch64": {
@@ -83,6 +87,7 @@ SYSCALLS: dict[str, dict[str, int]] = {
         "openat2": 437,
         "pidfd_getfd": 438,
         "landlock_create_ruleset": 444,
+        "landlock_add_rule": 445,
         "landlock_restrict_self": 446,
     },
 }

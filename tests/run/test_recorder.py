@@ -140,8 +140,18 @@ open({str(report)!r}, "w").write(" ".join(found))"""
     assert report.read_text().split() == [number.name for number in ignored]
 
 
-@pytest.mark.skipif(not Kernel().can_shut_in(), reason="needs Landlock with scopes: Linux 6.12")
-def test_the_command_takes_no_descriptor_of_a_process_outside(tmp_path: Path) -> None:
+class _OlderLandlock(Kernel):
+    """Landlock before its scopes: Linux 5.19 to 6.11."""
+
+    def landlock(self) -> int:
+        return min(super().landlock(), 5)
+
+
+@pytest.mark.skipif(Kernel().landlock() < 6, reason="needs Landlock with scopes: Linux 6.12")
+@pytest.mark.parametrize("kernel", [Kernel, _OlderLandlock])
+def test_the_command_takes_no_descriptor_of_a_process_outside(
+    kernel: type[Kernel], tmp_path: Path
+) -> None:
     report = tmp_path / "report"
     own = socket.socket()
     code = f"""import ctypes, errno, os
@@ -151,8 +161,11 @@ open({str(report)!r}, "w").write(errno.errorcode[ctypes.get_errno()] if taken < 
 child = os.fork()
 if not child:
     os._exit(0 if c.ptrace(0, 0, 0, 0) == 0 else 1)  # PTRACE_TRACEME: inside, tracing goes on
-assert os.waitpid(child, 0)[1] == 0"""
-    outcome = do(tmp_path, never(), python(code))
+assert os.waitpid(child, 0)[1] == 0
+os.chdir({str(tmp_path)!r})
+os.mkdir("one"), os.mkdir("two"), open("one/file", "w").close()
+os.rename("one/file", "two/file")"""
+    outcome = do(tmp_path, never(), python(code), kernel())
     own.close()
     assert report.read_text() == "EPERM"
     assert verdict(outcome) == (PASS, None, ExitCode.OK)
@@ -161,13 +174,25 @@ assert os.waitpid(child, 0)[1] == 0"""
 
 def test_the_record_says_where_outside_processes_are_within_reach(tmp_path: Path) -> None:
     kernel = Kernel()
-    kernel.can_shut_in = lambda: False  # type: ignore[method-assign]  # Linux before 6.12
+    kernel.seclusion = lambda: None  # type: ignore[method-assign]  # neither Landlock nor Yama
     outcome = do(tmp_path, never(), command("true"), kernel)
-    assert str(outcome.record.lanes["connect"].tier) == "enforced (seccomp user notification)"
+    assert outcome.record.lanes["connect"].tier.word == "observed"
+    assert verdict(outcome) == (CAPABILITY, Code.NOT_SECLUDED, ExitCode.CAPABILITY)
+
+
+def test_yama_keeps_whoever_is_not_root_off_and_nobody_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kernel = Kernel()
+    monkeypatch.setattr(kernel, "landlock", lambda: 1)
+    for scope, user, found in ((1, 1000, "Yama"), (0, 1000, None), (2, 0, None)):
+        monkeypatch.setattr(kernel, "ptrace_scope", lambda scope=scope: scope)
+        monkeypatch.setattr(os, "geteuid", lambda user=user: user)
+        assert kernel.seclusion() == found
 
 
 def test_the_lane_is_enforced_only_by_a_refusal_that_was_seen(tmp_path: Path) -> None:
-    shut = ", Landlock" if Kernel().can_shut_in() else ""
+    shut = f", {Kernel().seclusion()}"
     refusing = do(tmp_path, never(), command("true")).record
     assert str(refusing.lanes["connect"].tier) == f"enforced (seccomp user notification{shut})"
     assert refusing.canary is not None
