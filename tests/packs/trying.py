@@ -120,9 +120,6 @@ class World:
 
     def failures(self, name: str, text: str) -> dict[Label, str]:
         """Return what is wrong with *text* as the pack *name*, by the label of the line that is at fault."""
-        missing = _structure(name, text)
-        if missing:
-            return missing
         packs = self.folder / "policies"
         shutil.rmtree(packs, ignore_errors=True)
         shutil.copytree(CHECKOUT / "policies", packs)
@@ -134,29 +131,37 @@ class World:
         options = ["--record", str(records), "--expect-exit", "any"]
         done = self._inside(self.product.flowproof("run", str(path), *options, "--", *words), env)
         record = newest_record(records)
-        if record is None:
-            return _refused(path.name, text, done.stderr)
+        if (
+            record is None
+        ):  # refused as it is written; what is not there at all says more than where
+            missing = _structure(name, text, loads=False)
+            return missing or _refused(path.name, text, done.stderr)
         found = self._report(len(TRIES[name].attempts))
-        return _differences(name, found, record)
+        return _structure(name, text, loads=True) or _differences(name, found, record)
 
 
 def _address(attempt: Attempt) -> str:
     return NAMES.get(attempt.host, attempt.host)
 
 
-def _structure(name: str, text: str) -> dict[Label, str]:
-    """Return the first line that the try of a pack wants and that is not there, by order of kind."""
+def _structure(name: str, text: str, *, loads: bool) -> dict[Label, str]:
+    """Return the first line that a reader of the pack (*loads*) or the tool wants and that is not there.
+
+    Of a pack that loads the attempts say whether its rules and sets are there.
+    """
     wanted = TRIES[name]
     needed: list[Label] = [("source", source) for source in wanted.sources]
     needed += [("top", key) for key in ("policy", "title", "description")]
     rules = dict.fromkeys(a.rule for a in wanted.attempts if a.rule and a.rule != "rules")
     sets = dict.fromkeys(a.rule for a in wanted.attempts if a.rule and a.line)
     needed += [("top", "sets")] * bool(sets) + [("top", "rules" if rules else "uses")]
-    needed += [("set", key) for key in sets]
-    needed += [("rule", key) for key in rules]
+    if not loads:
+        needed += [*(("set", key) for key in sets), *(("rule", key) for key in rules)]
     there = set(labels(text))
     first = next((label for label in needed if label not in there), None)
-    return {first: f"no line `{' '.join(first)}`"} if first else _reasons(rules, text)
+    if first:
+        return {first: f"no line `{' '.join(first)}`"}
+    return _reasons(rules, text) if loads else {}
 
 
 def _reasons(rules: dict[str, None], text: str) -> dict[Label, str]:
@@ -165,7 +170,7 @@ def _reasons(rules: dict[str, None], text: str) -> dict[Label, str]:
             r"^  ([a-z-]+): (.*\n(?:    .*\n)*)", text.partition("\nrules:")[2], re.MULTILINE
         )
     )
-    bare = [rule for rule in rules if "because" not in blocks.get(rule, "")]
+    bare = [rule for rule in rules if "because" not in blocks.get(rule, "because")]
     return {("because", rule): f"rule `{rule}` gives no reason" for rule in bare}
 
 
