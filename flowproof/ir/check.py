@@ -105,11 +105,7 @@ def _shadowed(policy: Policy, action: str, report: Report) -> None:
         if not all(_unix_refused(path, refusals) for path in rule.targets.unix):
             continue
         own = _reach(rule)
-        blocking = (
-            other
-            for other, reach in reaches
-            if _meet(own, reach) and _blocks(other, rule)
-        )
+        blocking = (other for other, reach in reaches if _meet(own, reach) and _blocks(other, rule))
         _report_shadowed(rule, list(islice(blocking, _SHOWN + 1)), report)
 
 
