@@ -109,8 +109,8 @@ def _shadowed(policy: Policy, action: str, report: Report) -> None:
         _report_shadowed(rule, list(islice(blocking, _SHOWN + 1)), report)
 
 
-def _reach(rule: Rule) -> tuple[dict[int, tuple[int, int]], bool]:
-    """Return the first and the last address of a rule in each family, and whether it holds more than those."""
+def _reach(rule: Rule) -> Reach:
+    """Return the first and last address of a rule in each family, and whether it holds more than those."""
     reach: dict[int, tuple[int, int]] = {}
     for _, family, first, last, _ in rule.named:
         low, high = reach.get(family, (first, last))
