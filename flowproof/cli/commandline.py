@@ -17,7 +17,7 @@ COMMANDS: dict[str, Command] = {
     for command in (
         Command(
             "check",
-            "parse and validate flows, packs and folders of them",
+            "parse and validate flows, packs and folders of flows",
             "PATH…",
             1,
             None,
@@ -88,7 +88,11 @@ COMMANDS: dict[str, Command] = {
             (
                 Option("--timeout", "T", "end the whole run after T (`30s`, `10m`, `1h`)"),
                 Option("--expect-exit", "N|any", "the exit code that the command should end with"),
-                Option("--record", "DIR", "where the record goes (default: .flowproof/runs)"),
+                Option(
+                    "--record",
+                    "DIR",
+                    "write the record below DIR/.flowproof/runs (default: the folder of PATH)",
+                ),
                 _FORMAT,
             ),
             trailing=True,

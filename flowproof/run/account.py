@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 __all__ = ["Account"]
 
 _MECHANISM = "seccomp user notification"
+_SHUT_IN = "seccomp user notification, Landlock"
 _NOTHING = ("exact", None)
 
 
@@ -79,6 +80,7 @@ class Account:
         self.capabilities: tuple[Capability, ...] = ()
         self.planned: tuple[Canary, ...] = ()
         self.bindings: Mapping[str, tuple[str, ...]] = {}
+        self.shut_in = False  # the command cannot trace what is outside
         self.started = False
         self.executed = False
         self.end: End | None = None
@@ -174,7 +176,8 @@ class Account:
         row = self._canary_row()
         if row is None or not row.held:
             return Tier("none", "the known call was not handled as planned", Code.CANARY)
-        return Tier("enforced" if row.expected == "refused" else "observed", _MECHANISM)
+        mechanism = _SHUT_IN if self.shut_in else _MECHANISM
+        return Tier("enforced" if row.expected == "refused" else "observed", mechanism)
 
     def _draft(
         self, found: Recount, faults: tuple[FaultCount, ...], *, complete: bool
