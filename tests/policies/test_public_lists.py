@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from translate import (
+from public_lists import (
     LISTS,
     VARIABLE,
     Beyond,
@@ -19,8 +19,8 @@ from translate import (
     hosts_of,
     read_list,
     read_table,
-    translate,
 )
+from translate import translate
 
 from flowproof.artifact.codec import loads
 from flowproof.cli.inputs import read
