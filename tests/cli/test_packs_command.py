@@ -62,3 +62,20 @@ def test_copied_packs_check_wherever_they_lie(
 def test_the_page_of_packs_has_a_row_for_each() -> None:
     page = (ROOT / "docs" / "packs.md").read_text(encoding="utf-8")
     assert [name for name in pack_names() if f"\n| `{name}` |" not in page] == []
+
+
+@pytest.mark.parametrize("target", ["linux-x86_64", "linux-aarch64"])
+@pytest.mark.parametrize("name", pack_names())
+def test_a_shipped_pack_is_carried_exactly(
+    name: str, target: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compile", data_path("policies", f"{name}.policy.yaml"), "--target", target]) == 0
+    assert "error[" not in capsys.readouterr().err
+
+
+def test_a_pack_of_packs_that_was_copied_alone_says_what_it_lacks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(printed(capsys, "baseline", "--path"), tmp_path)
+    assert main(["check", str(tmp_path / "baseline.policy.yaml")]) == 2
+    assert "cloud-metadata.policy.yaml" in capsys.readouterr().out
