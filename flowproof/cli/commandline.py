@@ -109,6 +109,22 @@ COMMANDS: dict[str, Command] = {
             (Option("--run", "ID", "judge this run, not the latest of each control"), _FORMAT),
         ),
         Command(
+            "packs",
+            "list the packs that ship with flowproof, or print one",
+            "[NAME]",
+            0,
+            1,
+            (
+                Option(
+                    "--path", "", "print where the pack's file, or the folder of all, lies instead"
+                ),
+            ),
+            details=(
+                "A flow takes a pack in by the path of its file; copy the folder beside your flows:\n"
+                '  cp -r "$(flowproof packs --path)" packs'
+            ),
+        ),
+        Command(
             "schema",
             "print a JSON Schema, for editors and for programs that read what flowproof writes",
             "NAME",

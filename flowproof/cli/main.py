@@ -87,6 +87,8 @@ def _run(arguments: Arguments, console: Console) -> int:
             from flowproof.cli.commands.run import run
         case "audit":
             from flowproof.cli.commands.audit import run
+        case "packs":
+            from flowproof.cli.commands.packs import run
         case "schema":
             from flowproof.cli.commands.schema import run
         case "doctor":
