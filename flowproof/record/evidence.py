@@ -6,6 +6,7 @@ import json
 import os
 
 from flowproof.canonical import canonical, digest
+from flowproof.plain_files import read_plain
 from flowproof.record.codec import from_json
 from flowproof.record.faults import recount_faults
 from flowproof.record.model import Hits
@@ -86,8 +87,7 @@ def read(folder: str) -> Stored:
 
 def _bytes(path: str) -> bytes | Problem:
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        return read_plain(path)
     except FileNotFoundError:
         return Problem("missing", path, "there is no such file")
     except OSError as error:
