@@ -120,3 +120,76 @@ def test_a_file_of_a_record_that_is_no_regular_file_is_no_evidence(
         os.chdir(place)
     code, said = flowproof(tmp_path, "audit", ".")
     assert (code, f"it is a {kind} and no file" in said) == (4, True), said
+
+
+NAME = os.fsdecode(b"bad\xff.flow.yaml")
+SPELT = r"bad\udcff"
+EVERY = (
+    *COMMANDS,
+    ("check", "--format", "json", "{}"),
+    ("explain", "--format", "json", "{}", EVENT),
+    ("fmt", "{}"),
+    ("fmt", "--diff", "{}"),
+    ("fmt", "--write", "{}"),
+    ("run", "--format", "json", "{}"),
+    *(
+        ("compile", "--target", "linux-x86_64", "--emit", form, "{}")
+        for form in ("listing", "ir", "json", "bin")
+    ),
+    ("compile", "--target", "linux-x86_64", "-o", "out", "{}"),
+)
+
+
+@pytest.fixture
+def unnamed(tmp_path: Path) -> Path:
+    """Return a folder, itself of such a name, with a flow and a pack whose names are not UTF-8."""
+    folder = tmp_path / os.fsdecode(b"\xfe")
+    folder.mkdir()
+    text = FLOW.format(uses=r'"p.policy.yaml"').replace("deny connect", "deny   connect")
+    (folder / NAME).write_text(text)
+    (folder / "p.policy.yaml").write_text("policy: p\nrules:\n  p.m: never connect to metadata\n")
+    return folder
+
+
+@pytest.mark.parametrize("command", EVERY, ids=lambda command: " ".join(command[:-1]))
+def test_a_name_that_is_not_utf_8_is_read_like_any_other(
+    unnamed: Path, command: tuple[str, ...]
+) -> None:
+    for name in (NAME, str(unnamed / NAME)):
+        code, said = flowproof(unnamed, *(word.format(name) for word in command))
+        wanted = 1 if "--diff" in command or "--check" in command else 0
+        assert (code, "bug" in said) == (wanted, False), said
+
+
+def test_such_a_name_is_spelt_in_what_is_said_and_kept(unnamed: Path) -> None:
+    assert SPELT in flowproof(unnamed, "explain", NAME, EVENT)[1]
+    assert SPELT in flowproof(unnamed, "run", NAME)[1]
+    for words in (("check", NAME), ("explain", NAME, EVENT), ("run", NAME), ("audit", ".")):
+        said = flowproof(unnamed, *words, "--format", "json")[1]
+        assert r"bad\\udcff" in said  # as a text of seven characters: a lone surrogate is no JSON
+        assert r"bad\udcff" not in said.replace("\\\\", "")
+    (record, *_) = (unnamed / ".flowproof" / "runs").glob("*/record.json")
+    assert rb"bad\\udcff.flow.yaml" in record.read_bytes()
+    (unnamed / NAME).write_text("name: 1\ncontrol: 2\n")
+    for words in (("check", NAME), ("run", NAME), ("fmt", NAME), ("audit", ".")):
+        code, said = flowproof(unnamed, *words)
+        assert (code, SPELT in said) == (2, True), said
+
+
+def test_runs_from_a_folder_of_such_a_name_are_found_again(unnamed: Path) -> None:
+    assert flowproof(unnamed.parent, "run", str(unnamed / NAME))[0] == 0
+    assert (unnamed / ".flowproof" / "runs").is_dir()
+    assert [path.name for path in unnamed.parent.iterdir()] == [unnamed.name]
+    for words in (("audit", str(unnamed)), ("audit", "."), ("audit", "--format", "json", ".")):
+        code, said = flowproof(unnamed.parent, *words)
+        assert code == 0, said
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("check", "{}"), ("run", "{}"), ("explain", "{}"), ("audit", "{}"), ("{}",), ("fmt", "{}")],
+)
+def test_such_a_name_of_nothing_is_told(tmp_path: Path, words: tuple[str, ...]) -> None:
+    for name in (b"\xff", b"\xff.flow.yaml", b"\xff.policy.yaml"):
+        code, said = flowproof(tmp_path, *(word.format(os.fsdecode(name)) for word in words))
+        assert (code, r"\udcff" in said) == (2, True), said
