@@ -48,8 +48,24 @@ COMMANDS: dict[str, Command] = {
                     "report: go on where the target does not carry a rule (default: exact)",
                     ("exact", "report"),
                 ),
+                Option("--no-verify", "", "leave the proof out: the artifact says `not verified`"),
             ),
-            details="A folder needs -o: each of its flows is compiled.",
+            details=(
+                "A folder needs -o: each of its flows is compiled.\n"
+                "What is compiled is proved to mean the policy, and says so."
+            ),
+        ),
+        Command(
+            "verify",
+            "prove that an artifact from elsewhere means a policy, or say where it does not",
+            "ARTIFACT POLICY",
+            2,
+            2,
+            (_FORMAT,),
+            details=(
+                "ARTIFACT is what `compile --emit json` or `compile -o` wrote; POLICY a flow or a pack.\n"
+                "Ends with 0 for a proof and with 1 for a difference, which is printed."
+            ),
         ),
         Command(
             "fmt",
@@ -89,11 +105,13 @@ COMMANDS: dict[str, Command] = {
                 Option("--timeout", "T", "end the whole run after T (`30s`, `10m`, `1h`)"),
                 Option("--expect-exit", "N|any", "the exit code that the command should end with"),
                 Option("--record", "DIR", "where the record goes (default: .flowproof/runs)"),
+                Option("--allow-unverified", "", "run an artifact that says `not verified`"),
                 _FORMAT,
             ),
             trailing=True,
             details=(
-                "PATH is a flow, a folder of flows, or a pack with the command to run behind `--`."
+                "PATH is a flow, a folder of flows, or a pack with the command to run behind `--`.\n"
+                "An artifact (`*.json`) takes a command too; `flowproof verify` proves one first."
             ),
         ),
         Command(

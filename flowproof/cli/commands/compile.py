@@ -57,6 +57,14 @@ def run(arguments: Arguments, console: Console) -> int:
     if given.empty:
         console.complain(f"no flow in `{path}`", "a flow is a file `*.flow.yaml`")
         return ExitCode.EVIDENCE
+    if not arguments.given("--no-verify"):
+        from flowproof.cli.proving import proved
+
+        for at, (file, policy, artifact) in enumerate(compiled):
+            shown = proved(policy, artifact, console)
+            if shown is None:
+                return ExitCode.BUG
+            compiled[at] = (file, policy, shown)
     if folder is not None:
         return _write_all(given, compiled, folder, console)
     ((_, policy, artifact),) = compiled
