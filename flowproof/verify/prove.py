@@ -65,7 +65,14 @@ def verify(policy: Policy, data: bytes) -> Proof | Counterexample:
     compared = compare_tables(bound, read)
     if compared.difference is not None:
         return compared.difference
-    return Proof(ways, compared.cells, compared.kinds)
+    if artifact["filters"] is None:
+        return Proof(ways, compared.cells, compared.kinds)
+    from flowproof.verify.filters import compare_filters  # noqa: PLC0415  Windows only
+
+    filtered = compare_filters(bound, artifact["filters"], artifact["fidelity"], read)
+    if filtered.difference is not None:
+        return filtered.difference
+    return Proof(ways, compared.cells, compared.kinds, filtered.cells, filtered.stated)
 
 
 def _listed(name: str, has: object, wants: object) -> Counterexample:

@@ -127,12 +127,13 @@ class _Comparison:
             return Connect(plane[:-1], family, address, port)
 
         wanted = self._reference.cell(action, members, event)
+        differs = wanted != self._read.outcomes[entry]
+        if not differs and action not in self._symbolic:
+            return None
         part = f"plane {plane} at {format_address(family, address)} port {port}, entry {entry}"
-        if wanted != self._read.outcomes[entry]:
+        if differs:
             return self._difference(str(event()), entry, wanted, part)
-        if action in self._symbolic:
-            return self._bindable(str(event()), members, entry, part)
-        return None
+        return self._bindable(str(event()), members, entry, part)
 
     def _listen_any(self, name: str) -> Iterator[Counterexample]:
         """Compare a plane of listens on every address: by port, each with the boxes that hold it."""
