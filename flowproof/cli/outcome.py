@@ -209,7 +209,7 @@ def _shown(attempt: Attempt, rules: Mapping[str, RuleRow], control: str) -> Iter
             yield (("", f"      if it was wanted: {printable(way)}"),)
 
 
-def as_data(file: str, control: str, outcome: Outcome) -> dict[str, object]:
+def as_data(file: str, control_id: str, outcome: Outcome) -> dict[str, object]:
     """Return the outcome as JSON-shaped data; the record in full lies in its folder."""
     record = outcome.record
     rules = {rule.id: rule for rule in record.rules}
@@ -217,7 +217,7 @@ def as_data(file: str, control: str, outcome: Outcome) -> dict[str, object]:
     control = record.controls[0]
     return {
         "file": file,
-        "control": control,
+        "control": control_id,
         "folder": outcome.folder,
         "exit": {"code": int(outcome.exit_code), "because": list(outcome.reasons)},
         "run": record.run.id,

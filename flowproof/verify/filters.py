@@ -1,9 +1,9 @@
 """A filter set against the decision tables, cell by cell: Windows against what Linux decides by.
 
-The tables were compared with the policy before. The set goes through the simulator of the platform's
-arbitration: lines of addresses and ports are cut where a condition or a table changes, and each combination of
-the filters that match there and of the table's entry is classified once, by those filters alone. What differs
-has to be stated by the artifact's fidelity, and is listed; any other difference is a counterexample.
+The tables were compared with the policy before. The set goes through the simulator of the platform's own
+arbitration: lines of addresses and ports are cut where a condition or a table changes, and each combination
+of the filters that match there and of the table's entry is classified once, by those filters alone. What
+differs has to be stated by the artifact's fidelity, and is listed; any other difference is a counterexample.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from flowproof.ir.ports import PortSet
     from flowproof.verify.reading import Read
     from flowproof.verify.sweep import Box, Member
+    from flowproof.verify.wfp import Ruling
 
     Wanted = Callable[[int, bool], tuple[bool, int | None]]
 
@@ -59,7 +60,9 @@ _LAYERS = tuple(
 
 
 class Filtered(Value):
-    """How far the comparison went: *cells* classified, what differs and is *stated*, the first *difference*."""
+    """How far the comparison went: *cells* classified, those that differ as is *stated*, one line each, and
+    the first *difference* that is not.
+    """
 
     cells: int
     stated: tuple[str, ...]
@@ -88,7 +91,8 @@ def compare_filters(
     """Return whether *filters* (JSON) permit what *read* lets through, but for what *fidelity* states."""
     comparison = _Comparison(policy, filters, fidelity, read)
     difference = next(comparison.differences(), None)
-    return Filtered(comparison.cells, tuple(sorted(comparison.stated)), difference)
+    stated = tuple(sorted(comparison.stated))
+    return Filtered(comparison.cells, stated, difference)
 
 
 class _Comparison:
@@ -187,7 +191,8 @@ class _Comparison:
             odd = next(one for one in (*has, *wanted) if has.count(one) != wanted.count(one))
             yield _about(
                 f"a connect to {odd[4]} once it is bound",
-                f"{has.count(odd)} filters {odd}", f"{wanted.count(odd)} of them",
+                f"{has.count(odd)} filters {odd}",
+                f"{wanted.count(odd)} of them",
                 "filters of names and variables",
             )
 
@@ -224,7 +229,8 @@ class _Comparison:
 
     def _accepted(self, entry: int, loopback: bool) -> tuple[bool, int | None]:
         """A listener on every address accepts off loopback where it may listen."""
-        return loopback or not self._read.outcomes[entry].refused, None
+        outcome = self._read.outcomes[entry]
+        return loopback or not outcome.refused, None if loopback else outcome.by
 
     def _stranger(self, _entry: int, loopback: bool) -> tuple[bool, int | None]:
         """What is no stream is let in off loopback unless a `connect` rule denies (meaning:inbound)."""
@@ -278,22 +284,32 @@ class _Comparison:
             yield _about(event, f"one weight, two answers: {ambiguous}", policy, "filters", rule)
             return
         agreed = ruling.permitted is permitted
-        if agreed and (rule is None or not ruling.matched or rule.id in ruling.rules):
-            # what no filter matches is let through, which needs no rule
-            if ruling.matched or rule is None or permitted:
-                return
-        subjects = {*ruling.rules, *((rule.id,) if rule else ())}
-        if not lane.layer.startswith("ALE_AUTH_CONNECT"):
-            subjects |= {r.id for r in self._policy.rules if r.action == "listen"}
-        stated = sorted(subject for subject in subjects if subject in self._rows)
-        if stated:
-            self.stated.update(f"{subject}: {self._rows[subject]}" for subject in stated)
+        # what no filter matches is let through, which needs no rule; nor does an accept
+        named = rule is None or lane.side != lane.port_side or rule.id in ruling.rules
+        if agreed and (named or not ruling.matched):
             return
-        does = "permitted" if ruling.permitted else "blocked"
-        names = ", ".join(one["name"] for one in matching) or "no filter"
-        yield _about(
-            event, f"{does} by {', '.join(ruling.rules) or 'no rule'}", policy, f"filters: {names}", rule
+        does = (
+            f"{'permitted' if ruling.permitted else 'blocked'} by"
+            f" {', '.join(ruling.rules) or 'no rule'}"
         )
+        stated = self._statement(permitted, rule, ruling)
+        if stated is not None:
+            self.stated.add(f"{event}: {does}, and {policy} by the policy ({stated})")
+            return
+        names = ", ".join(one["name"] for one in matching) or "no filter"
+        yield _about(event, does, policy, f"filters: {names}", rule)
+
+    def _statement(self, permitted: bool, rule: Rule | None, ruling: Ruling) -> str | None:
+        """Return what of the fidelity states a difference: the rule that should have handled is not carried,
+        or one that should not have, over-blocks.
+        """
+        if rule is not None and (stated := self._rows.get(rule.id)) is not None:
+            return f"{rule.id}: {stated}"
+        for subject in ruling.rules:
+            stated = self._rows.get(subject)
+            if stated == "unsupported" or (stated == "over-blocks" and permitted):
+                return f"{subject}: {stated}"
+        return None
 
 
 def _about(
@@ -399,9 +415,22 @@ def _shape(one: Mapping[str, Any]) -> tuple[Any, ...]:
         for c in one["conditions"]
         if c["field"] == "IP_PROTOCOL" and c["match"] == "EQUAL"
     )
-    odd = [c["field"] for c in one["conditions"] if c["field"] in ("IP_LOCAL_ADDRESS", "IP_LOCAL_PORT", "FLAGS")]
-    odd += [f"range {c['value']}" for c in one["conditions"] if c["field"] == "IP_PROTOCOL" and c["match"] == "RANGE"]
+    odd = [
+        c["field"]
+        for c in one["conditions"]
+        if c["field"] in ("IP_LOCAL_ADDRESS", "IP_LOCAL_PORT", "FLAGS")
+    ]
+    odd += [
+        f"range {c['value']}"
+        for c in one["conditions"]
+        if c["field"] == "IP_PROTOCOL" and c["match"] == "RANGE"
+    ]
     return (
-        one["layer"], one["action"], one["weight"], tuple(one["rules"]), " ".join((symbols, *odd)),
-        tuple(protocols), _ports(one, "REMOTE"),
+        one["layer"],
+        one["action"],
+        one["weight"],
+        tuple(one["rules"]),
+        " ".join((symbols, *odd)),
+        tuple(protocols),
+        _ports(one, "REMOTE"),
     )

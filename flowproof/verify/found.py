@@ -7,6 +7,9 @@ from flowproof.values import Value
 __all__ = ["Counterexample", "Proof"]
 
 
+_SHOWN = 20  # stated differences in the text of a proof
+
+
 class Counterexample(Value):
     """One event for which artifact and policy differ. *event* is the attempt; *artifact* what the filter
     does; *policy* what the policy says; *rule* the id of the rule that is about it, with its *place*;
@@ -34,8 +37,8 @@ class Counterexample(Value):
 
 class Proof(Value):
     """What was shown equal: *ways* are the cells of the input space that the program was run on (0 without
-    a program), *cells* those of the decision tables, *classes* the different decisions among them,
-    *filtered* the cells of a filter set. *differences* are what the target is stated not to carry.
+    a program), *cells* those of the decision tables, *classes* the kinds of them that were judged,
+    *filtered* the cells of a filter set. *differences* are its cells that the target is stated not to carry.
     """
 
     ways: int
@@ -53,4 +56,5 @@ class Proof(Value):
             parts.append(
                 f"filter set over {self.filtered} cells, {len(self.differences)} stated differences"
             )
+            parts += self.differences[:_SHOWN]
         return f"verified ({'; '.join(parts)})"

@@ -38,7 +38,9 @@ def compare_program(
     listed = _listed(program, requirement)
     if listed is not None:
         return 0, listed
-    code = tuple((int(s["code"]), int(s["jt"]), int(s["jf"]), int(s["k"])) for s in program["instructions"])
+    code = tuple(
+        (int(s["code"]), int(s["jt"]), int(s["jf"]), int(s["k"])) for s in program["instructions"]
+    )
     decided = {call["number"]: call["call"] for call in program["trapped"]}
     fixed = {reply["number"]: reply["event"] for reply in program["fixed"]}
 
@@ -65,12 +67,20 @@ def compare_program(
                 return ways, _difference(program, requirement, answer, does)
     except bpf.InvalidProgramError as refused:
         return ways, Counterexample(
-            "any call", f"the kernel refuses the program: {refused}", "a filter is in force", None, None,
+            "any call",
+            f"the kernel refuses the program: {refused}",
+            "a filter is in force",
+            None,
+            None,
             f"instruction {str(refused).partition(':')[0]}",
         )
     except Unfollowed as unfollowed:
         return ways, Counterexample(
-            "any call", "not proved: an operation that the proof does not follow", "a proof", None, None,
+            "any call",
+            "not proved: an operation that the proof does not follow",
+            "a proof",
+            None,
+            None,
             str(unfollowed),
         )
     return ways, None
@@ -80,7 +90,11 @@ def _listed(program: dict[str, Any], requirement: Requirement) -> Counterexample
     """Compare what the artifact says of its program beside the instructions."""
     if program["arch"] != requirement.arch:
         return Counterexample(
-            "any call", f"a program for {program['arch']}", f"one for {requirement.arch}", None, None,
+            "any call",
+            f"a program for {program['arch']}",
+            f"one for {requirement.arch}",
+            None,
+            None,
             "program.arch",
         )
     held: dict[str, tuple[object, object]] = {

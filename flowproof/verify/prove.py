@@ -1,12 +1,12 @@
-"""One entry: a policy and the bytes of an artifact in; a proof that they mean the same, or where they differ."""
+"""One entry: a policy and the bytes of an artifact in; a proof or a difference out."""
 
 from __future__ import annotations
 
 import json
 
-from flowproof.ir.regions import Region, union_all
 from flowproof.addresses import parse_address
 from flowproof.ir.ports import ANY_PORT
+from flowproof.ir.regions import Region, union_all
 from flowproof.values import replace
 from flowproof.verify.found import Counterexample, Proof
 from flowproof.verify.reading import Malformed, read_tables
@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from flowproof.ir.model import Destinations, Policy, Rule
+    from flowproof.verify.reading import Read
+    from flowproof.verify.tables import Compared
 
-__all__ = ["UNVERIFIED", "verify"]
-
-UNVERIFIED = "not verified"
-"""What an artifact says that was compiled without a proof."""
+__all__ = ["tables_of", "verify"]
 
 
 def verify(policy: Policy, data: bytes) -> Proof | Counterexample:
@@ -32,13 +31,7 @@ def verify(policy: Policy, data: bytes) -> Proof | Counterexample:
     in the policy as well. Nothing that the compiler computed is taken over.
     """
     artifact = json.loads(data)
-    listed = _rules(policy, artifact["rules"])
-    if listed is not None:
-        return listed
     bound = _bound(policy, artifact["hosts"])
-    symbols = _symbols(bound, artifact["symbols"])
-    if symbols is not None:
-        return symbols
     lanes = ["connect"] if bound.actions & {"connect", "listen"} else []
     if artifact["lanes"] != lanes:
         return _listed("lanes", artifact["lanes"], lanes)
@@ -56,15 +49,10 @@ def verify(policy: Policy, data: bytes) -> Proof | Counterexample:
             return difference
     elif target != "windows" or artifact["filters"] is None or artifact["program"] is not None:
         return _listed("target", target, "windows, with a filter set and no program")
-    try:
-        read = read_tables(artifact["tables"], artifact["rules"])
-    except Malformed as malformed:
-        return Counterexample(
-            "any attempt", "no decision can be read", "a decision for each", None, None, str(malformed)
-        )
-    compared = compare_tables(bound, read)
-    if compared.difference is not None:
-        return compared.difference
+    tables = tables_of(policy, artifact)
+    if isinstance(tables, Counterexample):
+        return tables
+    read, compared = tables
     if artifact["filters"] is None:
         return Proof(ways, compared.cells, compared.kinds)
     from flowproof.verify.filters import compare_filters  # noqa: PLC0415  Windows only
@@ -75,8 +63,29 @@ def verify(policy: Policy, data: bytes) -> Proof | Counterexample:
     return Proof(ways, compared.cells, compared.kinds, filtered.cells, filtered.stated)
 
 
+def tables_of(policy: Policy, artifact: dict[str, Any]) -> tuple[Read, Compared] | Counterexample:
+    """Return the tables of *artifact* (JSON) with how far they were compared, or the first difference."""
+    listed = _rules(policy, artifact["rules"])
+    if listed is not None:
+        return listed
+    bound = _bound(policy, artifact["hosts"])
+    symbols = _symbols(bound, artifact["symbols"])
+    if symbols is not None:
+        return symbols
+    try:
+        read = read_tables(artifact["tables"], artifact["rules"])
+    except Malformed as malformed:
+        return Counterexample(
+            "any attempt", "no decision can be read", "one for each", None, None, str(malformed)
+        )
+    compared = compare_tables(bound, read)
+    return (read, compared) if compared.difference is None else compared.difference
+
+
 def _listed(name: str, has: object, wants: object) -> Counterexample:
-    return Counterexample(f"what the artifact lists as {name}", str(has), str(wants), None, None, name)
+    return Counterexample(
+        f"what the artifact lists as {name}", str(has), str(wants), None, None, name
+    )
 
 
 def _rules(policy: Policy, listed: list[dict[str, Any]]) -> Counterexample | None:
@@ -88,8 +97,12 @@ def _rules(policy: Policy, listed: list[dict[str, Any]]) -> Counterexample | Non
         for name in names:
             if has[name] != getattr(rule, name):
                 return Counterexample(
-                    f"rule {at}, its {name}", str(has[name]), str(getattr(rule, name)), rule.id,
-                    _place(rule), f"rules[{at}].{name}",
+                    f"rule {at}, its {name}",
+                    str(has[name]),
+                    str(getattr(rule, name)),
+                    rule.id,
+                    _place(rule),
+                    f"rules[{at}].{name}",
                 )
     return None
 
@@ -102,7 +115,11 @@ def _place(rule: Rule) -> str | None:
 def _symbols(policy: Policy, listed: list[dict[str, Any]]) -> Counterexample | None:
     wanted = {
         (
-            at, role, symbol.kind, symbol.value, symbol.protocols,
+            at,
+            role,
+            symbol.kind,
+            symbol.value,
+            symbol.protocols,
             () if symbol.ports == ANY_PORT else symbol.ports,
         )
         for at, rule in enumerate(policy.rules)
@@ -111,7 +128,11 @@ def _symbols(policy: Policy, listed: list[dict[str, Any]]) -> Counterexample | N
     }
     has = {
         (
-            one["rule"], one["role"], one["kind"], one["value"], tuple(one["protocols"]),
+            one["rule"],
+            one["role"],
+            one["kind"],
+            one["value"],
+            tuple(one["protocols"]),
             tuple((low, high) for low, high in one["ports"]),
         )
         for one in listed
@@ -122,7 +143,9 @@ def _symbols(policy: Policy, listed: list[dict[str, Any]]) -> Counterexample | N
             f"a connect to {one[3]} once it is bound",
             f"{'' if one in has else 'not '}bound as {one[1]} with {one[4]} ports {one[5]}",
             f"{'' if one in wanted else 'not '}bound so",
-            rule.id, _place(rule), "symbols",
+            rule.id,
+            _place(rule),
+            "symbols",
         )
     return None
 
@@ -132,7 +155,9 @@ def _bound(policy: Policy, hosts: Mapping[str, list[str]]) -> Policy:
     if not hosts:
         return policy
     rules = (
-        replace(rule, targets=_named(rule.targets, hosts), exceptions=_named(rule.exceptions, hosts))
+        replace(
+            rule, targets=_named(rule.targets, hosts), exceptions=_named(rule.exceptions, hosts)
+        )
         for rule in policy.rules
     )
     return replace(policy, rules=tuple(rules))
@@ -149,7 +174,5 @@ def _named(destinations: Destinations, hosts: Mapping[str, list[str]]) -> Destin
             parsed = parse_address(text)
             if parsed is not None:
                 family, value = parsed
-                regions.append(
-                    Region.of(((family, value, value),), symbol.protocols, symbol.ports)
-                )
+                regions.append(Region.of(((family, value, value),), symbol.protocols, symbol.ports))
     return replace(destinations, region=union_all(regions), symbols=tuple(left))

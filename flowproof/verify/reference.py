@@ -1,14 +1,14 @@
 """What the reference meaning says of a kind of cell, asked once for each kind.
 
-**Why this is complete.** `ir.evaluate` looks at an event of an address only through the membership of its point
-in `Rule.named` and `Rule.otherwise` (for a listen in the exceptions of refusals too), and through loopback.
-Regions are boxes, so that the sweep in `tables` finds every combination of memberships that any point has.
+**Why this is complete.** `ir.evaluate` looks at an event of an address only through the membership of its
+point in `Rule.named` and `Rule.otherwise` (for a listen in the exceptions of refusals too), and through
+loopback. Regions are boxes, so that the sweep in `tables` finds every combination of memberships that any point has.
 Of the member rules themselves it reads verb, kind and the order of ids. So two cells whose members have, in
 order of id, the same roles, verbs and kinds are judged alike up to the names of the rules, and one real event
 of one of them is evaluated for all: against the real rules, those alone that are members or are in force
 everywhere (defaults and fixed meanings).
 
-`observe` and ``expect no`` match alike; evaluating a twin in which `observe` is ``expect no`` gives both lists.
+`observe` and ``expect no`` match alike; evaluating a twin with the one for the other gives both lists.
 """
 
 from __future__ import annotations
@@ -66,7 +66,11 @@ class Reference:
         else the cell is told by.
         """
         verbs = self._verbs
-        key = (kind, *[(role, verbs[at] if at >= 0 else role) for at, role in members], *_alike(members))
+        key = (
+            kind,
+            *[(role, verbs[at] if at >= 0 else role) for at, role in members],
+            *_alike(members),
+        )
         rules = sorted({at for at, _ in members if at >= 0})
         known = self._known.get(key)
         if known is None:
@@ -100,9 +104,7 @@ class Reference:
         )
 
     def _evaluated(self, wanted: Iterable[int], event: Event) -> Outcome:
-        part = Policy(
-            self._policy.control, None, None, tuple(self._twin(at) for at in wanted)
-        )
+        part = Policy(self._policy.control, None, None, tuple(self._twin(at) for at in wanted))
         found = evaluate(part, event)
         counted = {self._at[rule] for rule in found.asserting}
         observing = frozenset(at for at in counted if self._verbs[at][0] == "observe")

@@ -21,12 +21,24 @@ __all__ = ["ALLOWED", "ARCH", "NUMBERS", "REFUSED", "Requirement", "argument", "
 ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 NUMBERS: dict[str, dict[str, int]] = {
     "x86_64": {
-        **{"socket": 41, "connect": 42, "sendto": 44, "sendmsg": 46, "listen": 50},
-        **{"socketpair": 53, "setsockopt": 54, "sendmmsg": 307},
+        "socket": 41,
+        "connect": 42,
+        "sendto": 44,
+        "sendmsg": 46,
+        "listen": 50,
+        "socketpair": 53,
+        "setsockopt": 54,
+        "sendmmsg": 307,
     },
     "aarch64": {
-        **{"socket": 198, "socketpair": 199, "listen": 201, "connect": 203, "sendto": 206},
-        **{"setsockopt": 208, "sendmsg": 211, "sendmmsg": 269},
+        "socket": 198,
+        "socketpair": 199,
+        "listen": 201,
+        "connect": 203,
+        "sendto": 206,
+        "setsockopt": 208,
+        "sendmsg": 211,
+        "sendmmsg": 269,
     },
 }
 IO_URING = {425: "io_uring_setup", 426: "io_uring_enter", 427: "io_uring_register"}
@@ -123,7 +135,7 @@ class Requirement(Value):
     def tests(self) -> Tests:
         """Return the comparisons that `of` makes with each word."""
         numbers = {*NUMBERS[self.arch].values(), *IO_URING}
-        found = {
+        return {
             _ARCH: {(FULL, JEQ, ARCH[self.arch])},
             _NR: {(FULL, JEQ, number) for number in numbers} | {(FULL, JGE, _X32)},
             argument(0): {(FULL, JEQ, value) for value in (_UNIX, _INET, _INET6, _NETLINK)},
@@ -134,7 +146,6 @@ class Requirement(Value):
             argument(4): {(FULL, JEQ, 0)},
             argument(4, high=True): {(FULL, JEQ, 0)},
         }
-        return found
 
 
 _NAMES = {arch: {number: name for name, number in held.items()} for arch, held in NUMBERS.items()}

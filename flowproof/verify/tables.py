@@ -2,9 +2,9 @@
 policy's make, special entries, unix rows, and what binding a symbol later will find in the lists.
 
 A cell is told by who holds it (region algebra over the policy) and by its entry; each combination is compared
-once (`reference` says why that is complete). Where the policy has symbols, the lists of an entry matter beyond
-what they decide now: they are compared in a normal form, in which only what no binding can bring forward is
-left out. Equal normal forms decide alike under every binding.
+once (`reference` says why that is complete). Where the policy has symbols, the lists of an entry matter
+beyond what they decide now: they are compared in a normal form, in which only what no binding can bring
+forward is left out. Equal normal forms decide alike under every binding.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from flowproof.ir.events import Connect, Family, Foreign, Listen, Unix
 from flowproof.ir.model import OFF_LOOPBACK
 from flowproof.ir.ports import ANY_PORT
 from flowproof.ir.regions import Region
+from flowproof.values import Value, replace
 from flowproof.verify.found import Counterexample
 from flowproof.verify.reading import PLANES
 from flowproof.verify.reference import Reference
 from flowproof.verify.sweep import address_cells, port_cells
-from flowproof.values import Value, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -142,7 +142,11 @@ class _Comparison:
         if line.starts != [0]:
             yield Counterexample(
                 "listen tcp 0.0.0.0" if family == 4 else "listen tcp ::",
-                "is cut by addresses", "has no address to be cut by", None, None, f"plane {name}",
+                "is cut by addresses",
+                "has no address to be cut by",
+                None,
+                None,
+                f"plane {name}",
             )
             return
         boxes: set[Held] = set()
@@ -223,7 +227,9 @@ class _Comparison:
                 event = Unix(path, inside=within)
                 wanted = self._reference.event(event, {*bare, *holders.get(path, ())})
                 part = f"unix {path}, {'inside' if within else 'outside'}"
-                if entry is None:  # a path without a row: an inside socket is let through, uncounted
+                if (
+                    entry is None
+                ):  # a path without a row: an inside socket is let through, uncounted
                     if wanted.refused or wanted.asserting or wanted.observing:
                         yield self._difference(str(event), None, wanted, part)
                 elif wanted != self._read.outcomes[entry]:
@@ -257,7 +263,8 @@ class _Comparison:
     def _lists(self, members: tuple[Member, ...]) -> dict[str, tuple[int, ...]]:
         """Return the lists that *members* have to be in, in normal form."""
         lists: dict[str, list[int]] = {
-            name: [] for name in ("refuse", "allow", "otherwise", "watch", "watch_otherwise", "excepted")
+            name: []
+            for name in ("refuse", "allow", "otherwise", "watch", "watch_otherwise", "excepted")
         }
         rules = self._policy.rules
         for at, role in members:
@@ -291,7 +298,7 @@ class _Comparison:
 
     def _implied_listen(self, members: tuple[Member, ...]) -> list[int]:
         rules = self._policy.rules
-        if not members or any(
+        if any(
             role == _EXEMPT or (role == _EXCEPTED and rules[at].refuses) for at, role in members
         ):
             return []
@@ -401,7 +408,9 @@ def plane_boxes(policy: Policy, name: str) -> Iterator[Box]:
         if rule.targets.otherwise:
             for first, last, ports in rule.otherwise.boxes(protocol, family):
                 yield first, last, ports, (at, _OTHERWISE)
-        if rule.exceptions.region and (rule.targets.symbols or (action == "listen" and rule.refuses)):
+        if rule.exceptions.region and (
+            rule.targets.symbols or (action == "listen" and rule.refuses)
+        ):
             for first, last, ports in rule.exceptions.region.boxes(protocol, family):
                 yield first, last, ports, (at, _EXCEPTED)
     for first, last in _FAMILY_LOOPBACK[family]:

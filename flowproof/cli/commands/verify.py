@@ -35,9 +35,7 @@ def run(arguments: Arguments, console: Console) -> int:
         with open(path, "rb") as file:
             artifact = loads(file.read())
     except OSError as failure:
-        return _end(
-            arguments, console, ExitCode.USAGE, f"cannot read `{path}`: {failure.strerror}"
-        )
+        return _end(arguments, console, ExitCode.USAGE, f"cannot read `{path}`: {failure.strerror}")
     except ArtifactError as mistake:
         return _end(arguments, console, ExitCode.USAGE, f"`{path}` is no artifact: {mistake}")
     report = Report()
