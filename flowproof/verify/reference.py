@@ -2,11 +2,11 @@
 
 **Why this is complete.** `ir.evaluate` looks at an event of an address only through the membership of its
 point in `Rule.named` and `Rule.otherwise` (for a listen in the exceptions of refusals too), and through
-loopback. Regions are boxes, so that the sweep in `tables` finds every combination of memberships that any point has.
-Of the member rules themselves it reads verb, kind and the order of ids. So two cells whose members have, in
-order of id, the same roles, verbs and kinds are judged alike up to the names of the rules, and one real event
-of one of them is evaluated for all: against the real rules, those alone that are members or are in force
-everywhere (defaults and fixed meanings).
+loopback. Regions are boxes, so that the sweep in `tables` finds every combination of memberships that any
+point has. Of the member rules themselves it reads verb, kind and the order of ids. So two cells whose
+members have, in order of id, the same roles, verbs and kinds are judged alike up to the names of the rules,
+and one real event of one of them is evaluated for all: against the real rules, those alone that are members
+or are in force everywhere (defaults and fixed meanings).
 
 `observe` and ``expect no`` match alike; evaluating a twin with the one for the other gives both lists.
 """

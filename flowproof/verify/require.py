@@ -11,10 +11,8 @@ from flowproof.verify.symbolic import FULL, JEQ, JGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from flowproof.ir.model import Policy
-    from flowproof.verify.symbolic import Tests
+    from flowproof.verify.symbolic import Tests, Words
 
 __all__ = ["ALLOWED", "ARCH", "NUMBERS", "REFUSED", "Requirement", "argument", "required"]
 
@@ -107,20 +105,20 @@ class Requirement(Value):
         """
         return arch != ARCH[self.arch] or (self.arch == "x86_64" and number >= _X32)
 
-    def of(self, word: Callable[[int], int]) -> tuple[str, ...]:
-        """Return the class of the call whose words *word* gives by offset in struct seccomp_data:
+    def of(self, word: Words) -> tuple[str, ...]:
+        """Return the class of the call whose words *word* has by offset in struct seccomp_data:
         allow; errno and its name; fixed and its event; decided and the call.
         """
         if not self.traps:
             return ALLOWED
-        if word(_ARCH) != ARCH[self.arch] or self.foreign(word(_ARCH), word(_NR)):
+        if word[_ARCH] != ARCH[self.arch] or self.foreign(word[_ARCH], word[_NR]):
             return ("fixed", "foreign-abi")
-        number = word(_NR)
+        number = word[_NR]
         if number in IO_URING:
             return REFUSED
         name = _NAMES[self.arch].get(number)
         if name in _DECIDED and self.connect:
-            if name == "sendto" and word(argument(4)) == 0 == word(argument(4, high=True)):
+            if name == "sendto" and word[argument(4)] == 0 == word[argument(4, high=True)]:
                 return ALLOWED  # send() on a connected socket: no address to decide
             return ("decided", name)
         if name == "listen" and self.listen:
@@ -128,7 +126,7 @@ class Requirement(Value):
         if name in _FAMILIES and self.families:
             return ALLOWED if _passes(word) else ("fixed", name)
         if name == "setsockopt" and self.families:
-            pair = (word(argument(1)), word(argument(2)))
+            pair = (word[argument(1)], word[argument(2)])
             return REFUSED if pair in ROUTING else ALLOWED
         return ALLOWED
 
@@ -156,17 +154,17 @@ def argument(index: int, *, high: bool = False) -> int:
     return 16 + 8 * index + (4 if high else 0)
 
 
-def _passes(word: Callable[[int], int]) -> bool:
+def _passes(word: Words) -> bool:
     """Tell whether a socket is one that the policy judges by address, by int arguments (low words)."""
-    family = word(argument(0))
+    family = word[argument(0)]
     if family == _UNIX:
         return True
     if family == _NETLINK:
-        return word(argument(2)) == 0  # NETLINK_ROUTE
+        return word[argument(2)] == 0  # NETLINK_ROUTE
     if family not in (_INET, _INET6):
         return False
-    transport = _TRANSPORT.get(word(argument(1)) & 0xF)
-    return transport is not None and word(argument(2)) in (0, transport)
+    transport = _TRANSPORT.get(word[argument(1)] & 0xF)
+    return transport is not None and word[argument(2)] in (0, transport)
 
 
 def required(policy: Policy, arch: str) -> Requirement:

@@ -38,6 +38,7 @@ _COMPARED: dict[int, Callable[[int, int], bool]] = {
 }
 _AND = 0x54
 _X = 0x08
+_JUMP = 5
 _BITS = 12  # of all masks of one word together: 4096 values at most
 _SMALL = 512  # numbers of system calls
 _UNKNOWN: Shape = ("unknown", 0, 0)
@@ -70,14 +71,23 @@ class _Open(Exception):  # noqa: N818  a turn of the search, no error
         self.offset = offset
 
 
+class _Asked(dict[int, int]):
+    """Words that have a value so far."""
+
+    __slots__ = ()
+
+    def __missing__(self, offset: int) -> int:
+        raise _Open(offset)
+
+
 def answers(
     program: Sequence[Code],
-    wanted: Callable[[Callable[[int], int]], object],
+    wanted: Callable[[Words], object],
     tests: Tests,
 ) -> Iterator[Answer]:
     """Yield the answers of *program* over all inputs, each beside what *wanted* says of the same words.
 
-    *wanted* is given a function from an offset in struct seccomp_data to the word there, and *tests* are
+    *wanted* is given the words by their offset in struct seccomp_data, and *tests* are
     the comparisons that it makes. Raises `InvalidProgramError` for a program that the kernel would not
     take, and `Unfollowed` at the end, where agreement is not proved.
     """
@@ -91,54 +101,54 @@ def answers(
 
 def _searched(
     program: Sequence[Code],
-    wanted: Callable[[Callable[[int], int]], object],
+    wanted: Callable[[Words], object],
     tests: Tests,
     met: Tests,
     more: Mapping[int, Sequence[int]],
 ) -> Iterator[Answer]:
     """Yield the answers on a value of each cell, and on *more* values of some words."""
     split: dict[int, list[int]] = {}
-    waiting: list[dict[int, int]] = [{}]
+    waiting = [_Asked()]
     while waiting:
         words = waiting.pop()
-
-        def read(offset: int, words: dict[int, int] = words) -> int:
-            if offset not in words:
-                raise _Open(offset)
-            return words[offset]
-
         try:
             # what is required first: it looks at less than the program does, so fewer ways are open
-            asked = wanted(read)
-            action, at = _run(program, read)
+            asked = wanted(words)
+            action, at = _run(program, words)
         except _Open as missing:
             offset = missing.offset
             if offset not in split:
                 both = met.get(offset, set()) | tests.get(offset, set())
                 split[offset] = [*cells(both), *more.get(offset, ())]
-            waiting += [{**words, offset: value} for value in split[offset]]
+            for value in split[offset]:
+                one = _Asked(words)
+                one[offset] = value
+                waiting.append(one)
             continue
         yield Answer(words, action, at, asked)
 
 
-def _run(program: Sequence[Code], read: Callable[[int], int]) -> tuple[int, int]:
+def _run(program: Sequence[Code], words: Words) -> tuple[int, int]:
     """Return the action and the place of the return, over words that are read as they are needed."""
     a = x = at = 0
     scratch: dict[int, int] = {}
     while True:
         code, jt, jf, k = program[at]
-        here, at = at, at + 1
-        operand = x if code & _X else k
-        if code == bpf.LD_ABS:
-            a = read(k)
-        elif code & ~_X in _COMPARED and code & 7 == 5:
-            at += jt if _COMPARED[code & ~_X](a, operand) else jf
+        at += 1
+        if code == JGE:
+            at += jt if a >= k else jf
+        elif code == JEQ:
+            at += jt if a == k else jf
+        elif code == bpf.LD_ABS:
+            a = words[k]
         elif code == bpf.RET_K:
-            return k, here
+            return k, at - 1
         elif code == bpf.RET_A:
-            return a, here
+            return a, at - 1
         elif code == bpf.JA:
             at += k
+        elif code & 7 == _JUMP:
+            at += jt if _COMPARED[code & ~_X](a, x if code & _X else k) else jf
         elif code == bpf.LD_MEM:
             a = scratch[k]
         elif code == bpf.LDX_MEM:
@@ -147,10 +157,10 @@ def _run(program: Sequence[Code], read: Callable[[int], int]) -> tuple[int, int]
             scratch[k] = a if code == bpf.ST else x
         elif code in _SIMPLE:
             a, x = _SIMPLE[code](a, x, k)
-        elif code & ~_X == bpf.DIVIDE and operand == 0:
-            return 0, here  # by the index register: the kernel returns 0
+        elif code == bpf.DIVIDE | _X and x == 0:
+            return 0, at - 1  # the kernel returns 0
         else:
-            a = bpf.ARITHMETIC[code & ~_X](a, operand) & FULL
+            a = bpf.ARITHMETIC[code & ~_X](a, x if code & _X else k) & FULL
 
 
 _SIMPLE: dict[int, Callable[[int, int, int], tuple[int, int]]] = {
@@ -180,7 +190,7 @@ def _met(program: Sequence[Code]) -> tuple[dict[int, set[Test]], Unfollowed | No
             after = (a, x)
             if code == bpf.LD_ABS:
                 after = (("word", k, FULL), x)
-            elif code & 7 == 5 and code != bpf.JA:
+            elif code & 7 == _JUMP and code != bpf.JA:
                 targets = (at + 1 + jt, at + 1 + jf)
                 if jt != jf:
                     lost = lost or _compared(met, at, code & ~_X, a, operand)
@@ -228,7 +238,11 @@ def _moved(code: int, k: int, a: Shape, x: Shape) -> tuple[Shape, Shape]:
     if code == bpf.LDX_MEM:
         return a, _UNKNOWN
     operand = x if code & _X else ("constant", k, 0)
-    if a[0] == operand[0] == "constant" and code & ~_X in bpf.ARITHMETIC and code & ~_X != 0x34:
+    if (
+        a[0] == operand[0] == "constant"
+        and code & ~_X in bpf.ARITHMETIC
+        and code & ~_X != bpf.DIVIDE
+    ):
         return ("constant", bpf.ARITHMETIC[code & ~_X](a[1], operand[1]) & FULL, 0), x
     return _UNKNOWN, x
 

@@ -11,6 +11,7 @@ import pytest
 from flowproof.artifact.model import Artifact
 from flowproof.cli.commands import compile as command
 from flowproof.cli.main import main
+from flowproof.lower.backend import compile_policy
 from flowproof.values import replace
 
 FLOW = """\
@@ -112,7 +113,7 @@ def test_what_is_no_artifact_is_a_usage_error(
 def test_a_compiler_that_is_wrong_writes_nothing(
     flow: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compiled = command.compile_policy
+    compiled = compile_policy
 
     def wrong(*arguments: object, **options: object) -> Artifact:
         artifact = compiled(*arguments, **options)  # type: ignore[arg-type]  # passed on as given
