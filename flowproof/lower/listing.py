@@ -53,6 +53,8 @@ def heading(artifact: Artifact) -> Iterator[str]:
     yield f"control  {artifact.control}{f' ({artifact.title})' if artifact.title else ''}"
     yield f"target   {artifact.target}"
     yield f"meaning  {artifact.digests.get('ir', 'no digest')}"
+    # how far a proof went changes with any rule: the artifact has it whole
+    yield f"proof    {artifact.verification.partition(' (')[0]}"
 
 
 def rules(artifact: Artifact) -> Iterator[str]:

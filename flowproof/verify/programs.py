@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from flowproof.verify import bpf
+from flowproof.verify.cache import cached
 from flowproof.verify.found import Counterexample
 from flowproof.verify.require import NUMBERS, argument
 from flowproof.verify.symbolic import Unfollowed, answers
@@ -59,6 +60,7 @@ def compare_program(
             return ("decided", decided[number])
         return ("fixed", fixed.get(number, "nothing"))
 
+    stated = tuple((low, high) for low, high in program["cached"])
     ways = 0
     try:
         for answer in answers(code, requirement.of, requirement.tests()):
@@ -82,6 +84,16 @@ def compare_program(
             None,
             None,
             str(unfollowed),
+        )
+    # cached ranges are worked out from a program that is sound, and may be left out
+    if stated and stated != (own := cached(code, requirement.arch)):
+        return ways, Counterexample(
+            "calls that the kernel answers from its action cache",
+            str(stated),
+            str(own),
+            None,
+            None,
+            "program.cached",
         )
     return ways, None
 

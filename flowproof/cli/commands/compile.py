@@ -57,10 +57,12 @@ def run(arguments: Arguments, console: Console) -> int:
     if given.empty:
         console.complain(f"no flow in `{path}`", "a flow is a file `*.flow.yaml`")
         return ExitCode.EVIDENCE
-    if not arguments.given("--no-verify"):
-        from flowproof.cli.proving import proved
+    from flowproof.cli.proving import proved, with_cache
 
-        for at, (file, policy, artifact) in enumerate(compiled):
+    for at, (file, policy, artifact) in enumerate(compiled):
+        if arguments.given("--no-verify"):
+            compiled[at] = (file, policy, with_cache(artifact))
+        else:
             shown = proved(policy, artifact, console)
             if shown is None:
                 return ExitCode.BUG
