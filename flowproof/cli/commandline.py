@@ -32,13 +32,17 @@ COMMANDS: dict[str, Command] = {
             1,
             (
                 Option(
-                    "--target", "|".join(TARGETS), "what to compile for", TARGETS, required=True
+                    "--target",
+                    "|".join((*TARGETS, "all")),
+                    "what to compile for; all: how well each target carries each rule",
+                    (*TARGETS, "all"),
+                    required=True,
                 ),
                 Option(
                     "--emit",
-                    "listing|ir|json|bin",
+                    "listing|ir|json|bin|c",
                     "what goes to standard output (default: listing)",
-                    ("listing", "ir", "json", "bin"),
+                    ("listing", "ir", "json", "bin", "c"),
                 ),
                 Option("-o", "DIR", "write artifact, listing and program into DIR instead"),
                 Option("--hosts", "FILE", "bind names as FILE, in the form of /etc/hosts, says"),

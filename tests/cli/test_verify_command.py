@@ -110,6 +110,20 @@ def test_what_is_no_artifact_is_a_usage_error(
     assert "is no artifact" in capsys.readouterr().err
 
 
+def test_an_artifact_without_a_command_is_a_usage_error(
+    flow: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", str(_artifact(flow, capsys))]) == 2
+    assert "give one behind" in capsys.readouterr().err
+
+
+def test_an_artifact_for_another_machine_does_not_run(
+    flow: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", str(_artifact(flow, capsys, target="windows")), "--", "true"]) == 3
+    assert "is for windows" in capsys.readouterr().err
+
+
 def test_a_compiler_that_is_wrong_writes_nothing(
     flow: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
