@@ -90,6 +90,17 @@ def test_a_rule_that_says_something_else_is_a_difference() -> None:
     assert isinstance(verify(POLICY, canonical(artifact)), Counterexample)
 
 
+def test_a_listen_that_is_excepted_everywhere_is_let_be_on_windows() -> None:
+    meant = policy(  # a random policy was the first to show that no port was taken for every port
+        {
+            "c": "deny connect to anything:443",
+            "l": "deny listen on anything else, 10.0.0.9:80 except anything",
+        }
+    )
+    found = verify(meant, codec.dumps(compile_policy(meant, "windows")))
+    assert isinstance(found, Proof), str(found)
+
+
 # --- the cells of a word
 
 
