@@ -89,6 +89,8 @@ def compare_filters(
     read: Read,
 ) -> Filtered:
     """Return whether *filters* (JSON) permit what *read* lets through, but for what *fidelity* states."""
+    if not _shaped(filters):
+        return Filtered(0, (), _about("installing", "no filter set", "a filter set", "filters"))
     comparison = _Comparison(policy, filters, fidelity, read)
     difference = next(comparison.differences(), None)
     stated = tuple(sorted(comparison.stated))
@@ -312,6 +314,34 @@ class _Comparison:
         return None
 
 
+_FILTER_TEXTS = ("key", "name", "layer", "action")
+_CONDITION_TEXTS = ("field", "match", "type")
+
+
+def _shaped(filters: Mapping[str, Any]) -> bool:
+    """Tell whether *filters* has the members of a filter set: the codec leaves them as they are."""
+    if not isinstance(filters.get("session"), dict) or not isinstance(
+        filters.get("sublayer"), dict
+    ):
+        return False
+    listed = filters.get("filters")
+    return isinstance(listed, list) and all(
+        isinstance(one, dict)
+        and all(isinstance(one.get(name), str) for name in _FILTER_TEXTS)
+        and "weight" in one
+        and isinstance(one.get("rules"), list)
+        and all(isinstance(rule, str) for rule in one["rules"])
+        and isinstance(one.get("conditions"), list)
+        and all(
+            isinstance(condition, dict)
+            and all(isinstance(condition.get(name), str) for name in _CONDITION_TEXTS)
+            and "value" in condition
+            for condition in one["conditions"]
+        )
+        for one in listed
+    )
+
+
 def _about(
     event: str, artifact: str, policy: str, part: str, rule: Rule | None = None
 ) -> Counterexample:
@@ -328,7 +358,10 @@ def _sensible(condition: Mapping[str, Any]) -> bool:
         return isinstance(value, int) and 0 <= value <= most[kind]
     if kind == "RANGE":
         limit = 0xFF if condition["field"] == "IP_PROTOCOL" else 0xFFFF
-        return len(value) == 2 and 0 <= value[0] <= value[1] <= limit
+        ends = isinstance(value, list) and len(value) == 2 and all(type(v) is int for v in value)
+        return ends and 0 <= value[0] <= value[1] <= limit
+    if not isinstance(value, str):
+        return False
     if kind in ("V4_ADDR_MASK", "V6_ADDR_MASK"):
         base, _, prefix = value.partition("/")
         parsed = parse_address(base)
@@ -338,7 +371,7 @@ def _sensible(condition: Mapping[str, Any]) -> bool:
             and prefix.isdigit()
             and int(prefix) <= (32 if parsed[0] == 4 else 128)
         )
-    return isinstance(value, str)
+    return True
 
 
 def _ports(one: Mapping[str, Any], side: str) -> PortSet:

@@ -31,6 +31,9 @@ def verify(policy: Policy, data: bytes) -> Proof | Counterexample:
     in the policy as well. Nothing that the compiler computed is taken over.
     """
     artifact = json.loads(data)
+    if artifact["control"] != policy.control or artifact["title"] != policy.title:
+        has, wants = (artifact["control"], artifact["title"]), (policy.control, policy.title)
+        return _listed("control and title", has, wants)
     bound = _bound(policy, artifact["hosts"])
     lanes = ["connect"] if bound.actions & {"connect", "listen"} else []
     if artifact["lanes"] != lanes:

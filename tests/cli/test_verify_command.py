@@ -103,6 +103,18 @@ def test_a_fidelity_that_is_made_better_is_named(
     assert "fidelity of" in answer["claims"][0]
 
 
+@pytest.mark.parametrize("filters", [{}, {"filters": [{}]}, {"filters": [{"conditions": [1]}]}])
+def test_a_filter_set_of_another_shape_is_a_difference(
+    flow: str, filters: dict[str, object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _artifact(flow, capsys, target="windows")
+    tampered = json.loads(path.read_text())
+    tampered["filters"] = {"session": {}, "sublayer": {}, **filters}
+    path.write_text(json.dumps(tampered))
+    assert main(["verify", str(path), flow]) in (1, 2)
+    assert str(path) in capsys.readouterr().err
+
+
 def test_what_is_no_artifact_is_a_usage_error(
     flow: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -48,7 +48,9 @@ def run(arguments: Arguments, console: Console) -> int:
     found = verify(policy, dumps(artifact))
     lines = list(_told(artifact, policy))
     if isinstance(found, Proof) and not lines:
-        return _end(arguments, console, ExitCode.OK, f"`{path}` is {found}", (), None)
+        bound = "; ".join(f"{name} as {', '.join(to)}" for name, to in artifact.hosts.items())
+        told = f"`{path}` is {found}" + (f", with names bound by it: {bound}" if bound else "")
+        return _end(arguments, console, ExitCode.OK, told)
     message = f"`{path}` is not what `{policy_path}` means"
     difference = None if isinstance(found, Proof) else found
     return _end(arguments, console, ExitCode.NEGATIVE, message, lines, difference)
