@@ -13,21 +13,31 @@ def canonical(value: object) -> bytes:
 
     Integers have to fit the double that RFC 8785 writes them as (2^53); addresses are text therefore.
     """
-    text = json.dumps(_ordered(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = _dumps(value, sort_keys=True)
+    if not text.isascii() and max(text) > "\uffff":
+        # RFC 8785 section 3.2.3: members are sorted by the UTF-16 code units of their names. That is the
+        # order of code points, unless one of them takes two units.
+        text = _dumps(_ordered(value), sort_keys=False)
+    json.loads(text, parse_float=_refuse_float)
     return text.encode("utf-8")
+
+
+def _dumps(value: object, *, sort_keys: bool) -> str:
+    return json.dumps(
+        value, sort_keys=sort_keys, ensure_ascii=False, separators=(",", ":"), allow_nan=False
+    )
+
+
+def _refuse_float(_text: str) -> None:
+    raise TypeError("a canonical document holds no floating-point number")
 
 
 def _ordered(value: object) -> object:
     if isinstance(value, dict):
-        # RFC 8785 section 3.2.3: members are sorted by the UTF-16 code units of their names.
         names = sorted(value, key=_units)
         return {name: _ordered(value[name]) for name in names}
     if isinstance(value, list | tuple):
-        if all(type(member) is int for member in value):
-            return value
         return [_ordered(member) for member in value]
-    if isinstance(value, float):
-        raise TypeError("a canonical document holds no floating-point number")
     return value
 
 

@@ -54,7 +54,7 @@ NUMBERS = {
     },
 }
 IO_URING = (425, 426, 427)
-ROUTING = {(0, 4), (41, 5), (41, 6), (41, 57)}  # setsockopt: (level, option) that route by source
+ROUTING = {(0, 4), (41, 6), (41, 32), (41, 57)}  # setsockopt: (level, option) that route by source
 FAMILIES = {2: (1, 2), 10: (1, 2)}  # AF_INET, AF_INET6: SOCK_STREAM, SOCK_DGRAM
 PROTOCOLS = {1: (0, 6), 2: (0, 17)}
 
@@ -124,7 +124,7 @@ class Seen:
         self.bound = 0
         self.programs: set[str] = set()
         self.tables: set[str] = set()
-        self.checked: set[tuple[str, bool, bool, bool, bool]] = set()
+        self.checked: set[tuple[str, bool, bool, bool, bool, bool]] = set()
 
     def __str__(self) -> str:
         return (
@@ -311,21 +311,32 @@ def compare_program(program: Program, policy: Policy, judge: Judge, seen: Seen) 
     named = digest(repr(code).encode())
     seen.programs.add(named)
     connect = "connect" in policy.actions
-    families = judge(Family("packet"))[0].handling == "refused"
-    listen = "listen" in policy.actions or families
-    wanted = (named, program.arch == "x86_64", connect, listen, families)
+    refused = judge(Family("packet"))[0].handling == "refused"
+    bare = [
+        rule
+        for rule in policy.rules
+        if rule.action == "connect"
+        and rule.verb != "allow"
+        and (rule.targets.bare_anything or rule.targets.bare_otherwise)
+    ]
+    families = refused or bool(bare)
+    listen = "listen" in policy.actions or refused
+    for reply in program.fixed:
+        if reply.special == "families":
+            assert reply.errno == ("EPERM" if refused else None)
+    wanted = (named, program.arch == "x86_64", connect, listen, families, refused)
     if wanted in seen.checked:  # the same program, and the same is wanted of it
         return
     bpf.check(code)
     for arch, number, arguments in _calls(program.arch):
         answer = bpf.run(code, bpf.data(number, arch, arguments))
-        want = _wanted(program.arch, arch, number, arguments, connect, listen, families)
+        want = _wanted(program.arch, arch, number, arguments, connect, listen, families, refused)
         assert answer.action == want, (program.arch, hex(arch), hex(number), arguments, answer)
         reads = number in ({NUMBERS[program.arch]["sendto"]} if connect else set()) | (
-            {NUMBERS[program.arch][call] for call in ("socket", "socketpair", "setsockopt")}
+            {NUMBERS[program.arch][call] for call in ("socket", "socketpair")}
             if families
             else set()
-        )
+        ) | ({NUMBERS[program.arch]["setsockopt"]} if connect else set())
         assert answer.argument_read <= reads, (hex(number), answer)
     seen.checked.add(wanted)
 
@@ -338,6 +349,7 @@ def _wanted(
     connect: bool,
     listen: bool,
     families: bool,
+    refused: bool,
 ) -> int:
     """Return what the page wants of a call."""
     if not connect and not listen:
@@ -356,7 +368,7 @@ def _wanted(
             return NOTIFY
         case "socket" | "socketpair" if families:
             return ALLOW if _passes(*(word & 0xFFFFFFFF for word in arguments[:3])) else NOTIFY
-        case "setsockopt" if families:
+        case "setsockopt" if connect:
             level, option = (word & 0xFFFFFFFF for word in arguments[1:3])
             return EPERM if (level, option) in ROUTING else ALLOW
         case _:
@@ -383,7 +395,7 @@ def _calls(native: str) -> Iterator[tuple[int, int, tuple[int, ...]]]:
     for address in (0, 1, 1 << 31, 1 << 32, 1 << 63, 0xFFFFFFFF, 0xFFFFFFFF << 32):
         yield ARCH[native], number, (3, ones, ones, ones, address, ones)
     for level in (0, 1, 40, 41, 42, 0xFFFFFFFF):
-        for option in (0, 3, 4, 5, 6, 7, 56, 57, 58, 0xFFFFFFFF):
+        for option in (0, 3, 4, 5, 6, 7, 31, 32, 33, 56, 57, 58, 0xFFFFFFFF):
             for high in (0, 1 << 32, ones ^ 0xFFFFFFFF):
                 words = (ones, high | level, high | option)
                 yield ARCH[native], NUMBERS[native]["setsockopt"], (*words, 0, 0, 0)

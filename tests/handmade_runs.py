@@ -80,6 +80,10 @@ def event(
     }
 
 
+EMPTY = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+"""The digest of a lane without a line."""
+
+
 def write_run(
     root: Path,
     control: str,
@@ -95,7 +99,7 @@ def write_run(
     """Write the record that these facts amount to, and return its folder."""
     run_id = run_id or f"2026-11-29T13-40-00.{next(_MOMENTS):06}Z-0f0f0f"
     folder = RunFolder(str(root), run_id)
-    lane = folder.open_lane("connect")
+    lane, _faults = folder.open_lane("connect"), folder.open_lane("faults")
     for line in lines:
         lane.write(line)
     record = _record(
@@ -157,7 +161,10 @@ def _record(
         policy=model.PolicyInfo(
             control, "A title", "linux-x86_64", ir, digest, digest, "by hand", ()
         ),
-        lanes={"connect": model.LaneInfo(tier, "connect.jsonl", sha256, lines, truncated=False)},
+        lanes={
+            "connect": model.LaneInfo(tier, "connect.jsonl", sha256, lines, truncated=False),
+            "faults": model.LaneInfo(tier, "faults.jsonl", EMPTY, 0, truncated=False),
+        },
         supervisor=model.Supervision(alive=True, received=2, answered=2, lost=0),
         canary=model.CanaryRow(
             "connect", "udp", "192.0.2.1", 9, "refused", "refused", "ECONNREFUSED", None, held=True

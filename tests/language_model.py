@@ -331,10 +331,10 @@ def _handle_connect(
         return "let-through", None
     if found := [rule for rule in refusing if caught(rules, rule, event)]:
         return "refused", _first(found)
-    if isinstance(event, Socket) and event.path:
-        # "an excepted `unix:` path is let through by that rule's leave"
-        if found := [rule for rule in refusing if excepts(rule, event)]:
-            return "let-through", _first(found)
+    # "an excepted `unix:` path is let through by that rule's leave"
+    leaving = [rule for rule in refusing if isinstance(event, Socket) and excepts(rule, event)]
+    if leaving:
+        return "let-through", _first(leaving)
     if any(rule.verb == "allow" for rule in rules):
         return "refused", f"{control}.default.connect"
     if isinstance(event, Socket):

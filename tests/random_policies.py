@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from hypothesis import strategies as st
@@ -173,7 +173,7 @@ def listen_rules(draw: st.DrawFn, rule_id: str) -> Rule:
     return Rule(rule_id, verb, "listen", targets, draw(_exceptions(targets, verb, (), listen=True)))
 
 
-_UNDER = {
+_UNDER: dict[str, tuple[str, ...]] = {
     "/srv": ("/srv/keep", "/srv/a"),
     "/srv/a": ("/srv/a/b",),
     "/": ("/srv", "/tmp"),
@@ -184,7 +184,7 @@ _AT = ("/srv/*", "/srv/*.txt", "/srv/**", "/**/a", "/srv/**/b", "/etc/*", "/*/a"
 
 @st.composite
 def file_rules(draw: st.DrawFn, rule_id: str) -> FileRule:
-    verb = draw(st.sampled_from(VERBS))
+    verb: str = draw(st.sampled_from(VERBS))
     operations = draw(
         st.lists(
             st.sampled_from(("delete", "rename", "truncate", "write", "destroy")),
@@ -198,7 +198,9 @@ def file_rules(draw: st.DrawFn, rule_id: str) -> FileRule:
     kinds = ["under", "under", "at", "anywhere"] + ["anywhere else"] * (verb != "allow")
     kind = draw(st.sampled_from(kinds))
     paths: tuple[str, ...] = ()
-    excepted_kind, excepted = "", ()
+    inner: list[str] = []
+    excepted_kind = ""
+    excepted: tuple[str, ...] = ()
     if kind == "under":
         paths = tuple(
             draw(st.lists(st.sampled_from(list(_UNDER)), min_size=1, max_size=2, unique=True))
@@ -206,10 +208,10 @@ def file_rules(draw: st.DrawFn, rule_id: str) -> FileRule:
         inner = [each for path in paths for each in _UNDER[path]]
     elif kind == "at":
         paths = tuple(draw(st.lists(st.sampled_from(_AT), min_size=1, max_size=2, unique=True)))
-        inner = []
     else:
         inner = ["/srv", "/srv/keep", "/tmp"]
-    if inner and draw(st.booleans()):
+    narrowed: bool = draw(st.booleans())
+    if inner and narrowed:
         excepted_kind, excepted = "under", (draw(st.sampled_from(inner)),)
     return FileRule(rule_id, verb, tuple(operations), kind, paths, excepted_kind, excepted)
 
@@ -217,13 +219,14 @@ def file_rules(draw: st.DrawFn, rule_id: str) -> FileRule:
 @st.composite
 def rule_lists(draw: st.DrawFn, *kinds: str, most: int = 5) -> list[AnyRule]:
     """Rules of the given *kinds* (connect, listen, files), ids in an order of their own."""
-    makers = {"connect": connect_rules, "listen": listen_rules, "files": file_rules}
+    makers: dict[str, Callable[[str], st.SearchStrategy[AnyRule]]] = {
+        "connect": connect_rules,
+        "listen": listen_rules,
+        "files": file_rules,
+    }
     ids = draw(st.permutations([f"r.{letter}" for letter in "abcdefg"[:most]]))
     count = draw(st.integers(1, most))
-    found: list[AnyRule] = []
-    for rule_id in ids[:count]:
-        found.append(draw(makers[draw(st.sampled_from(kinds))](rule_id)))
-    return found
+    return [draw(makers[draw(st.sampled_from(kinds))](rule_id)) for rule_id in ids[:count]]
 
 
 addresses = st.sampled_from((*ADDRESSES, *UNSPECIFIED, MAPPED))

@@ -109,7 +109,7 @@ MACROS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "linux/in.h",
         ("IPPROTO_IP", "IPPROTO_TCP", "IPPROTO_UDP", "IPPROTO_IPV6", "IP_OPTIONS"),
     ),
-    ("linux/in6.h", ("IPV6_2292RTHDR", "IPV6_2292PKTOPTIONS", "IPV6_RTHDR")),
+    ("linux/in6.h", ("IPV6_2292PKTOPTIONS", "IPV6_FLOWLABEL_MGR", "IPV6_RTHDR")),
     ("linux/netlink.h", ("NETLINK_ROUTE",)),
 )
 

@@ -370,8 +370,13 @@ def _read_call(node: Node, kind: type[TrappedCall | RefusedCall]) -> list[Any]:
 
 def _read_option(node: Node) -> RefusedOption:
     held = node.object(RefusedOption.__fields__)
-    numbers = (held[name].number(_U32) for name in ("number", "level", "option"))
-    return RefusedOption(*numbers, held["name"].text(), held["errno"].text())
+    return RefusedOption(
+        held["number"].number(_U32),
+        held["level"].number(_U32),
+        held["option"].number(_U32),
+        held["name"].text(),
+        held["errno"].text(),
+    )
 
 
 def _read_fixed(node: Node) -> FixedReply:
@@ -380,7 +385,7 @@ def _read_fixed(node: Node) -> FixedReply:
     return FixedReply(
         held["event"].word(("foreign-abi", "socket", "socketpair")),
         None if number.value is None else number.number(_U32),
-        held["errno"].text(),
+        None if held["errno"].value is None else held["errno"].text(),
         held["special"].word(_SPECIAL),
     )
 

@@ -208,14 +208,16 @@ class TrappedCall(Value):
 
 
 class FixedReply(Value):
-    """A notification that no code decides: *event* is foreign-abi, socket or socketpair, *errno* the
-    reply's name, *special* the entry of `Tables.special` that it is recorded by. *number* is None for
-    foreign-abi, which is told by the audit arch or by an x32 number.
+    """A notification that no code decides, recorded by the entry *special* of `Tables.special`.
+
+    *event* is foreign-abi, socket or socketpair, *errno* the reply's name; None: the call goes on, where it
+    is counted and not refused. *number* is None for foreign-abi, which is told by the audit arch or by an
+    x32 number.
     """
 
     event: str
     number: int | None
-    errno: str
+    errno: str | None
     special: str
 
 

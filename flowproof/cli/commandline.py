@@ -17,7 +17,7 @@ COMMANDS: dict[str, Command] = {
     for command in (
         Command(
             "check",
-            "parse and validate flows, packs and folders of them",
+            "parse and validate flows, packs and folders of flows",
             "PATH…",
             1,
             None,
@@ -108,7 +108,11 @@ COMMANDS: dict[str, Command] = {
             (
                 Option("--timeout", "T", "end the whole run after T (`30s`, `10m`, `1h`)"),
                 Option("--expect-exit", "N|any", "the exit code that the command should end with"),
-                Option("--record", "DIR", "where the record goes (default: .flowproof/runs)"),
+                Option(
+                    "--record",
+                    "DIR",
+                    "write the record below DIR/.flowproof/runs (default: the folder of PATH)",
+                ),
                 Option("--allow-unverified", "", "run an artifact that says `not verified`"),
                 _FORMAT,
             ),
@@ -125,6 +129,22 @@ COMMANDS: dict[str, Command] = {
             1,
             1,
             (Option("--run", "ID", "judge this run, not the latest of each control"), _FORMAT),
+        ),
+        Command(
+            "packs",
+            "list the packs that ship with flowproof, or print one",
+            "[NAME]",
+            0,
+            1,
+            (
+                Option(
+                    "--path", "", "print where the pack's file, or the folder of all, lies instead"
+                ),
+            ),
+            details=(
+                "A flow takes a pack in by the path of its file; copy the folder beside your flows:\n"
+                '  cp -r "$(flowproof packs --path)" packs'
+            ),
         ),
         Command(
             "schema",

@@ -106,11 +106,11 @@ def wanted(attempt: Attempt, rules: Mapping[str, RuleRow], control: str) -> str 
     if attempt.destination is None or attempt.operation in ("socket", "foreign"):
         return None
     rule = rules.get(attempt.by or "")
-    catch_all = rule is None or rule.kind in ("default", "implied") or " else" in rule.sentence
-    if not catch_all:
-        assert rule is not None
+    if rule is not None and not _catch_all(rule):
         if rule.place is not None and rule.place.pack:
             return f"pack `{rule.place.pack}` refuses it by name: a flow that wants it does not use the pack"
+        if " except " in _rule_proper(rule):
+            return f"`{rule.id}` names it: add `, {attempt.target}` to its `except`"
         return f"`{rule.id}` names it: add `except {attempt.target}` there"
     action = "listen on" if attempt.operation == "listen" else "connect to"
     if attempt.operation != "listen" and attempt.protocol in ("tcp", "udp"):
@@ -119,6 +119,15 @@ def wanted(attempt: Attempt, rules: Mapping[str, RuleRow], control: str) -> str 
     if attempt.name and attempt.port is not None:
         target = f"{attempt.name}:{attempt.port}"
     return f"add a rule: `{control}.{_slug(target)}: allow {action} {target}`"
+
+
+def _catch_all(rule: RuleRow) -> bool:
+    return rule.kind in ("default", "implied") or " else" in _rule_proper(rule)
+
+
+def _rule_proper(rule: RuleRow) -> str:
+    """Return the sentence without its reason, in which any word may stand."""
+    return rule.sentence.partition(" because ")[0]
 
 
 def _slug(text: str) -> str:
@@ -190,7 +199,7 @@ def _place(rule: RuleRow) -> str:
 
 def _shown(attempt: Attempt, rules: Mapping[str, RuleRow], control: str) -> Iterator[Line]:
     what = "refused" if attempt.refused else "let through"
-    operation = "" if attempt.operation in (None, "connect") else f"{attempt.operation} "
+    operation = "" if attempt.operation in (None, "connect", "unix") else f"{attempt.operation} "
     protocol = f"{attempt.protocol} " if attempt.protocol in ("tcp", "udp") else ""
     name = f" ({attempt.name})" if attempt.name else ""
     times = "" if attempt.times == 1 else f", {attempt.times} times"
@@ -201,12 +210,20 @@ def _shown(attempt: Attempt, rules: Mapping[str, RuleRow], control: str) -> Iter
     for rule_id in dict.fromkeys(filter(None, (attempt.by, *attempt.counted))):
         rule = rules.get(rule_id)
         place = f"{_place(rule)}: " if rule is not None and rule.place else ""
-        counts = " counts it" if rule_id in attempt.counted else ""
-        yield (("dim", f"      {place}`{rule_id}`{counts}"),)
+        yield (("dim", f"      {place}`{rule_id}` {_what_it_does(rule_id, attempt)}"),)
     if attempt.refused:
         way = wanted(attempt, rules, control)
         if way:
             yield (("", f"      if it was wanted: {printable(way)}"),)
+
+
+def _what_it_does(rule_id: str, attempt: Attempt) -> str:
+    """Return what a rule that handled or counted *attempt* did with it."""
+    if rule_id in attempt.counted:
+        return "counts it"
+    if attempt.operation == "probe":
+        return "refuses it; a UDP connect by itself sends nothing and is not counted"
+    return "refuses it" if attempt.refused else "lets it through"
 
 
 def as_data(file: str, control_id: str, outcome: Outcome) -> dict[str, object]:

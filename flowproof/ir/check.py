@@ -105,16 +105,12 @@ def _shadowed(policy: Policy, action: str, report: Report) -> None:
         if not all(_unix_refused(path, refusals) for path in rule.targets.unix):
             continue
         own = _reach(rule)
-        blocking = (
-            other
-            for other, reach in reaches
-            if _meet(own, reach) and _blocks(other, rule)
-        )
+        blocking = (other for other, reach in reaches if _meet(own, reach) and _blocks(other, rule))
         _report_shadowed(rule, list(islice(blocking, _SHOWN + 1)), report)
 
 
-def _reach(rule: Rule) -> tuple[dict[int, tuple[int, int]], bool]:
-    """Return the first and the last address of a rule in each family, and whether it holds more than those."""
+def _reach(rule: Rule) -> Reach:
+    """Return the first and last address of a rule in each family, and whether it holds more than those."""
     reach: dict[int, tuple[int, int]] = {}
     for _, family, first, last, _ in rule.named:
         low, high = reach.get(family, (first, last))

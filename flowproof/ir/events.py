@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flowproof.addresses import canonical, format_address, parse_address
 from flowproof.ir.model import OPERATIONS
+from flowproof.near import near_miss
 from flowproof.values import Value
 
 TYPE_CHECKING = False
@@ -133,105 +134,111 @@ def _endpoint(family: int, address: int) -> str:
     return f"[{text}]" if family == 6 else text
 
 
+class _NoEventError(Exception):
+    """The text is no event; the message says why."""
+
+
 def parse_event(text: str, report: Report, span: Span | None = None) -> Event | None:
     """Return the event that *text* writes, or None with an error in *report* at *span*."""
+    try:
+        return _parse(text)
+    except _NoEventError as problem:
+        report.error("FP520", str(problem), span, _way_out(text))
+        return None
+
+
+def _way_out(text: str) -> str:
+    """Return the forms of the event that *text* begins like, or all of them."""
+    first = text.partition(" ")[0]
+    begins = dict.fromkeys(form.partition(" ")[0] for form in _FORMS)
+    meant = first if first in begins else near_miss(first, begins)
+    forms = [form for form in _FORMS if meant is None or form.partition(" ")[0] == meant]
+    written = "; ".join(f"`{form}`" for form in forms)
+    way = f"write one of: {written}" if len(forms) > 1 else f"write it as {written}"
+    return way if meant in (None, first) else f"did you mean `{meant}`? {way}"
+
+
+def _parse(text: str) -> Event:
     words = text.split()
     match words:
         case ["connect" | "probe" as word, "tcp" | "udp" as protocol, endpoint]:
-            return _connect(word, protocol, endpoint, report, span)
+            return _connect(word, protocol, endpoint)
         case ["connect" | "inside" as word, path] if path.startswith("unix:") and path != "unix:":
             return Unix(_path(path.removeprefix("unix:")), word == "inside")
         case ["socket", family] if family in FAMILIES:
             return Family(family)
         case ["socket", family]:
-            _refuse(f"`{family}` is no family of sockets that an event names", report, span)
-            return None
+            known = ", ".join(f"`{name}`" for name in FAMILIES)
+            raise _NoEventError(f"`{family}` is no family of sockets that events name: {known}")
         case ["foreign", "connect"]:
             return Foreign()
         case ["listen", "tcp", endpoint]:
-            address = _address(endpoint, report, span)
-            return Listen(*address) if address else None
+            return Listen(*_address(endpoint))
         case [operation, *_] if operation in OPERATIONS:
-            return _file(operation, text.split(maxsplit=1)[-1], report, span)
+            return _file(operation, text.split(maxsplit=1)[-1])
         case _:
-            _refuse(f"`{text}` is no event", report, span)
-            return None
+            raise _NoEventError(f"`{text}` is no event" if text.strip() else "the event is empty")
 
 
-def _connect(
-    word: str, protocol: str, endpoint: str, report: Report, span: Span | None
-) -> Event | None:
+def _connect(word: str, protocol: str, endpoint: str) -> Event:
     probe = word == "probe"
     if probe and protocol == "tcp":
-        _refuse("only udp has probes: a refused UDP connect sends nothing", report, span)
-        return None
+        raise _NoEventError("only udp has probes: a refused UDP connect sends nothing")
     host, _, port = endpoint.rpartition(":")
     if host and not host.startswith("[") and ":" not in host and parse_address(host) is None:
-        number = _port(port, endpoint, report, span)
-        if number is None:
-            return None
+        number = _port(port, endpoint)
         name = host.lower().rstrip(".")
         if not all(
             part and part.replace("-", "").replace("_", "").isalnum() for part in name.split(".")
         ):
-            _refuse(f"`{host}` is no name and no address", report, span)
-            return None
+            raise _NoEventError(f"`{host}` is no name and no address")
         if name.rsplit(".", 1)[-1].isdigit():
-            _refuse(f"`{host}` is no address: four octets of 0 to 255 are one", report, span)
-            return None
+            raise _NoEventError(f"`{host}` is no address: four octets of 0 to 255 are one")
         if not name.isascii():
-            try:
-                name = name.encode("idna").decode("ascii")
-            except UnicodeError:
-                _refuse(f"`{host}` is no name and no address", report, span)
-                return None
+            name = name.encode("idna").decode("ascii")
         if name == "localhost":
             return Connect(protocol, 4, 0x7F000001, number, probe)
         return ConnectName(protocol, name, number, probe)
-    address = _address(endpoint, report, span)
-    if address is None:
-        return None
-    family, value, number = address
+    family, value, number = _address(endpoint)
     if value == 0:  # Linux connects 0.0.0.0 and :: to the loopback address
         value = 0x7F000001 if family == 4 else 1
     return Connect(protocol, family, value, number, probe)
 
 
-def _address(endpoint: str, report: Report, span: Span | None) -> tuple[int, int, int] | None:
+def _address(endpoint: str) -> tuple[int, int, int]:
     host, _, port = endpoint.rpartition(":")
-    number = _port(port, endpoint, report, span)
-    if number is None:
-        return None
+    number = _port(port, endpoint)
     bracketed = host.startswith("[") and host.endswith("]")
     text = host[1:-1].partition("%")[0] if bracketed else host
     parsed = parse_address(text)
-    if parsed is None or (parsed[0] == 6) is not bracketed:
-        _refuse(f"`{host}` is no address", report, span)
-        return None
+    if parsed is None:
+        raise _NoEventError(f"`{host}` is no address")
+    if (parsed[0] == 6) is not bracketed:
+        way = (
+            f"of IPv6 is in brackets: `[{host}]`"
+            if parsed[0] == 6
+            else "of IPv4 is not in brackets"
+        )
+        raise _NoEventError(f"`{endpoint}`: an address {way}")
     return (*canonical(*parsed), number)
 
 
-def _port(text: str, endpoint: str, report: Report, span: Span | None) -> int | None:
-    if text.isascii() and text.isdigit():
-        number = int(text[-9:]) if not text[:-9].strip("0") else 65536
-        if number <= 65535:
-            return number
-    _refuse(f"`{endpoint}` has no port of 0 to 65535", report, span)
-    return None
+def _port(text: str, endpoint: str) -> int:
+    if text.isascii() and text.isdigit() and int(text) <= 65535:
+        return int(text)
+    raise _NoEventError(f"`{endpoint}` has no port of 0 to 65535")
 
 
-def _file(operation: str, rest: str, report: Report, span: Span | None) -> Event | None:
+def _file(operation: str, rest: str) -> Event:
     rest = rest.strip()
     if operation != "rename":
         if not rest or rest == operation:
-            _refuse(f"`{operation}` needs a path", report, span)
-            return None
+            raise _NoEventError(f"`{operation}` needs a path")
         return FileAttempt(operation, _path(rest))
     replaces = rest.endswith("(replaces)")
     source, arrow, destination = rest.removesuffix("(replaces)").partition(" -> ")
     if not arrow or not source.strip() or not destination.strip():
-        _refuse("`rename` needs two paths, parted by `->`", report, span)
-        return None
+        raise _NoEventError("`rename` needs two paths, parted by `->`")
     return FileAttempt(operation, _path(source.strip()), _path(destination.strip()), replaces)
 
 
@@ -245,9 +252,3 @@ def _path(path: str) -> str:
     if path.startswith(("~/", "${")):
         return "/".join(parts)
     return "/".join(("${cwd}", *parts))
-
-
-def _refuse(message: str, report: Report, span: Span | None) -> None:
-    report.error(
-        "FP520", message, span, "write one of: " + "; ".join(f"`{form}`" for form in _FORMS)
-    )

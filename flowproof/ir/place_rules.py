@@ -81,7 +81,8 @@ def place_rule(
 def _places(where: tree.Where | None) -> Places | None:
     if where is None:
         return None
-    return Places(where.kind, tuple(glob.text for glob in where.paths), where.otherwise)
+    paths = sorted({glob.text for glob in where.paths})  # a set: the digest asks for no order
+    return Places(where.kind, tuple(paths), where.otherwise)
 
 
 def _check_exceptions(places: Places, exceptions: tree.Where, report: Report) -> None:
@@ -95,6 +96,7 @@ def _check_exceptions(places: Places, exceptions: tree.Where, report: Report) ->
             "an exception takes some places out of the targets; name them",
         )
         return
+    before = report.failures
     for glob in exceptions.paths:
         one = Places(exceptions.kind, (glob.text,))
         if not places.covers(one):
@@ -111,3 +113,11 @@ def _check_exceptions(places: Places, exceptions: tree.Where, report: Report) ->
                 glob.span,
                 "narrow the exception, or take the rule out",
             )
+    every = Places(exceptions.kind, tuple(glob.text for glob in exceptions.paths))
+    if report.failures == before and places.kind != "anywhere" and every.covers(places):
+        report.error(
+            "FP511",
+            "`except` leaves nothing of the rule",
+            exceptions.span,
+            "narrow the exception, or take the rule out",
+        )

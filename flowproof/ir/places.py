@@ -98,7 +98,7 @@ def _witnesses(glob: str) -> tuple[str, ...]:
 
 
 def _matches(glob: str, path: str) -> bool:
-    """Tell whether *glob* holds *path*. Many stars are no pattern: it would try them in all ways there are."""
+    """Tell whether *glob* holds *path*. Many stars are no regular expression: it would try every way."""
     if glob.count("*") <= 4:  # at most two `**`
         return glob_pattern(glob).fullmatch(path) is not None
     return _automaton(glob).accepts(path)

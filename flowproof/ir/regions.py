@@ -32,6 +32,7 @@ LIMIT = 1_000_000
 class RegionTooLargeError(Exception):
     """Overlapping networks whose port lists differ: what they come to multiplies, and this is too much."""
 
+
 _PLANES = (("tcp", 4), ("tcp", 6), ("udp", 4), ("udp", 6))
 
 

@@ -154,10 +154,14 @@ def tables(artifact: Artifact) -> Iterator[str]:
         yield f"  {title}"
         least = (_WIDEST[name[-1]], len("ports 65534-65535"))
         yield from columns(list(_cells(name, plane, held.ports, words)), "    ", least)
+    unseen = _unseen(artifact)
     yield "  besides"
-    rows = [(_SPECIAL[name], words[entry]) for name, entry in sorted(held.special.items())]
+    rows = [
+        (_SPECIAL[name], f"see meaning:{name}" if name in unseen else words[entry])
+        for name, entry in sorted(held.special.items())
+    ]
     yield from columns(rows, "    ")
-    if held.unix:
+    if held.unix and "unix" not in unseen:
         yield "  unix sockets"
         yield from columns(
             [
@@ -167,6 +171,17 @@ def tables(artifact: Artifact) -> Iterator[str]:
             ],
             "    ",
         )
+
+
+def _unseen(artifact: Artifact) -> set[str]:
+    """Return the fixed meanings that the target does not see: the tables hold decisions about them that it
+    never makes, and a listing that showed those would promise them.
+    """
+    return {
+        row.subject.removeprefix("meaning:")
+        for row in artifact.fidelity
+        if row.subject.startswith("meaning:") and row.refusing == "not-applicable"
+    }
 
 
 def _cells(

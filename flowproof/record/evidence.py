@@ -16,7 +16,7 @@ from flowproof.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from flowproof.record.model import RunRecord
     from flowproof.record.verdict import Judgement
@@ -166,7 +166,8 @@ def _differences(
 ) -> tuple[Problem, ...]:
     found = recount(_events(lanes))
     known = {rule.id for rule in record.rules}
-    differing = [
+    differing = [*_misplaced(record, path)]
+    differing += [
         f"`{rule}` is in a lane and in no rule" for rule in found.hits if rule not in known
     ]
     differing += [
@@ -192,3 +193,14 @@ def _differences(
     if record.exit.code is not judgement.exit.code:
         differing.append("the exit code is not what the lanes show")
     return tuple(Problem("differs", path, detail) for detail in differing)
+
+
+def _misplaced(record: RunRecord, path: str) -> Iterator[str]:
+    """Yield what no run leaves: a folder of another name, a started command without its lanes."""
+    name = os.path.basename(os.path.dirname(os.path.abspath(path)))
+    if record.run.id != name:  # the name says which run is the newest
+        yield f"it is the record of run `{record.run.id}` in the folder of run `{name}`"
+    if record.command.started:
+        files = {name for name, lane in record.lanes.items() if lane.file is not None}
+        for lane in sorted({*record.lanes, "connect", "faults"} - files):
+            yield f"the command started, and the lane `{lane}` has no file"

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 __all__ = ["Account"]
 
 _MECHANISM = "seccomp user notification"
+_WITHIN_REACH = "other processes of the user are within reach, and so are their sockets"
 _NOTHING = ("exact", None)
 
 
@@ -79,6 +80,7 @@ class Account:
         self.capabilities: tuple[Capability, ...] = ()
         self.planned: tuple[Canary, ...] = ()
         self.bindings: Mapping[str, tuple[str, ...]] = {}
+        self.seclusion: str | None = None  # what keeps the command from tracing what is outside
         self.started = False
         self.executed = False
         self.end: End | None = None
@@ -174,7 +176,10 @@ class Account:
         row = self._canary_row()
         if row is None or not row.held:
             return Tier("none", "the known call was not handled as planned", Code.CANARY)
-        return Tier("enforced" if row.expected == "refused" else "observed", _MECHANISM)
+        if self.seclusion is None:
+            return Tier("observed", f"{_MECHANISM}; {_WITHIN_REACH}", Code.NOT_SECLUDED)
+        word = "enforced" if row.expected == "refused" else "observed"
+        return Tier(word, f"{_MECHANISM}, {self.seclusion}")
 
     def _draft(
         self, found: Recount, faults: tuple[FaultCount, ...], *, complete: bool

@@ -106,9 +106,7 @@ def contain(
     code = 1
     emit = _Emitter(events)
     try:
-        for name in _IGNORED:
-            signal.signal(getattr(signal, name), signal.SIG_IGN)
-        _Containment(kernel, spawn, make_guard, emit, control, counters).run(events)
+        _Containment(kernel, spawn, make_guard, emit, control, counters, _ignore()).run(events)
         code = 0
     except BaseException as error:  # noqa: BLE001  nothing may get past the end of this process
         traceback.print_exc()
@@ -117,6 +115,12 @@ def contain(
     finally:
         Descendants(kernel).end(_ENDING)
         os._exit(code)
+
+
+def _ignore() -> tuple[int, ...]:
+    """Ignore what would end this process; return the signals that the caller did not ignore itself."""
+    numbers = [getattr(signal, name) for name in _IGNORED]
+    return tuple(x for x in numbers if signal.signal(x, signal.SIG_IGN) is not signal.SIG_IGN)
 
 
 def _keep_only(kernel: Kernel, *files: int) -> None:
@@ -140,7 +144,9 @@ class _Containment:
         emit: _Emitter,
         control: int,
         counters: Counters,
+        signals: tuple[int, ...] = (),
     ) -> None:
+        self._signals = signals
         self._kernel = kernel
         self._spawn = spawn
         self._make_guard = make_guard
@@ -155,7 +161,7 @@ class _Containment:
         try:
             _keep_only(self._kernel, events, self._control)
             self._kernel.set_subreaper()
-            child = fork_command(self._kernel, self._spawn)
+            child = fork_command(self._kernel, self._spawn, self._signals)
         except OSError as error:
             self._not_started(NotStartedError(Code.SELF_TEST, error_text(error)))
             return

@@ -119,12 +119,15 @@ class Child:
         return NotStartedError(Code(code), str(detail))
 
 
-def fork_command(kernel: Kernel, spawn: Spawn) -> Child:
-    """Fork the command's process. The calling process has one thread, and is still dumpable."""
+def fork_command(kernel: Kernel, spawn: Spawn, signals: tuple[int, ...] = ()) -> Child:
+    """Fork the command's process. The calling process has one thread, and is still dumpable.
+
+    *signals* are ignored by the calling process and not by the command: an exec would hand that on.
+    """
     answers, go = Channel(), Channel()
     pid = os.fork()
     if pid == 0:
-        _become(kernel, spawn, answers.writer(), go.reader())
+        _become(kernel, spawn, signals, answers.writer(), go.reader())
     return Child(kernel, pid, answers.reader(), go.writer(), time.monotonic() + spawn.seconds)
 
 
@@ -142,13 +145,17 @@ def install_code(error: OSError) -> Code:
     return Code.LISTENER_BUSY if error.errno == EBUSY else Code.FILTER_INSTALL
 
 
-def _become(kernel: Kernel, spawn: Spawn, answers: int, go: Receiver) -> NoReturn:
+def _become(
+    kernel: Kernel, spawn: Spawn, signals: tuple[int, ...], answers: int, go: Receiver
+) -> NoReturn:
     """Become the command; whatever fails is told over *answers*. Never returns."""
     try:
         _prepare(spawn)
         which, probe = _open_canary(spawn.canaries)
         try:
             kernel.set_no_new_privs()
+            if kernel.seclusion() == "Landlock":
+                _shut_in(kernel)
             listener = kernel.install_filter(spawn.program)
         except OSError as error:
             raise NotStartedError(install_code(error), error_text(error)) from error
@@ -161,6 +168,8 @@ def _become(kernel: Kernel, spawn: Spawn, answers: int, go: Receiver) -> NoRetur
                 kernel.close_range(3, flags=n.CLOSE_RANGE_CLOEXEC)
             except OSError as error:
                 raise NotStartedError(Code.SELF_TEST, error_text(error)) from error
+            for number in signals:
+                signal.signal(number, signal.SIG_DFL)
             _execute(spawn)
     except NotStartedError as error:
         send(answers, "failed", error.code.value, error.detail)
@@ -168,6 +177,14 @@ def _become(kernel: Kernel, spawn: Spawn, answers: int, go: Receiver) -> NoRetur
         send(answers, "failed", Code.NOT_STARTED.value, error_text(error))
     finally:
         os._exit(127)
+
+
+def _shut_in(kernel: Kernel) -> None:
+    """Keep the command off the processes of its user outside: it could act through their sockets."""
+    try:
+        kernel.shut_in()
+    except OSError as error:
+        raise NotStartedError(Code.SELF_TEST, error_text(error)) from error
 
 
 def _prepare(spawn: Spawn) -> None:

@@ -11,6 +11,7 @@ from struct import Struct
 from flowproof.record.codes import Code
 from flowproof.record.wire import COUNTERS
 from flowproof.run.caller import FaultError
+from flowproof.run.numbers import SECCOMP_USER_NOTIF_FLAG_CONTINUE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,11 +78,17 @@ class Listener:
         """Tell whether it is over where a blocked receive would not show it."""
         return self._poll_first and self.over()
 
-    def answer(self, identity: int, result: int | None, response: bytearray) -> None:
-        """Answer a notification with a result or a negative errno; None counts one whose caller is gone."""
+    def answer(
+        self, identity: int, result: int | None, response: bytearray, *, goes_on: bool = False
+    ) -> None:
+        """Answer a notification with a result or a negative errno; None counts one whose caller is gone.
+
+        With *goes_on* the kernel performs the call itself.
+        """
         if result is not None:
             value, error = (result, 0) if result >= 0 else (0, result)
-            _RESPONSE.pack_into(response, 0, identity, value, error, 0)
+            flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE if goes_on else 0
+            _RESPONSE.pack_into(response, 0, identity, value, error, flags)
             try:
                 self._kernel.send(self.descriptor, response)
             except OSError as failure:

@@ -1,9 +1,9 @@
 """Linux's numbers, named as in the headers; those that differ by architecture are in `SYSCALLS`.
 
-Sources: linux/seccomp.h, linux/filter.h, linux/prctl.h, linux/pidfd.h, linux/kcmp.h, linux/close_range.h,
-linux/sock_diag.h, linux/unix_diag.h, linux/netlink.h, linux/audit.h, linux/socket.h, linux/in.h,
-linux/in6.h, linux/udp.h, linux/tls.h; syscall numbers: asm/unistd_64.h (x86_64) and
-asm-generic/unistd.h (aarch64), of Linux 6.1 unless a later version is named.
+Sources: linux/seccomp.h, linux/landlock.h, linux/filter.h, linux/prctl.h, linux/pidfd.h, linux/kcmp.h,
+linux/close_range.h, linux/sock_diag.h, linux/unix_diag.h, linux/netlink.h, linux/audit.h,
+linux/socket.h, linux/in.h, linux/in6.h, linux/udp.h, linux/tls.h; syscall numbers: asm/unistd_64.h
+(x86_64) and asm-generic/unistd.h (aarch64), of Linux 6.1 unless a later version is named.
 """
 
 from __future__ import annotations
@@ -13,11 +13,19 @@ PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
 
+# landlock(7): linux/landlock.h
+LANDLOCK_CREATE_RULESET_VERSION = 1
+LANDLOCK_RULE_PATH_BENEATH = 1
+LANDLOCK_ACCESS_FS_REFER = 1 << 13  # ABI 2, Linux 5.19
+LANDLOCK_ABI_SCOPED = 6
+LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET = 1  # ABI 6, Linux 6.12
+
 # seccomp(2)
 SECCOMP_SET_MODE_FILTER = 1
 SECCOMP_GET_NOTIF_SIZES = 3
 SECCOMP_FILTER_FLAG_NEW_LISTENER = 1 << 3
 SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV = 1 << 5  # Linux 5.19
+SECCOMP_USER_NOTIF_FLAG_CONTINUE = 1  # Linux 5.5
 SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP = 1  # Linux 6.6
 SECCOMP_RET_USER_NOTIF = 0x7FC00000
 SECCOMP_RET_ALLOW = 0x7FFF0000
@@ -60,6 +68,9 @@ SYSCALLS: dict[str, dict[str, int]] = {
         "close_range": 436,
         "openat2": 437,
         "pidfd_getfd": 438,
+        "landlock_create_ruleset": 444,
+        "landlock_add_rule": 445,
+        "landlock_restrict_self": 446,
     },
     "aarch64": {
         "connect": 203,
@@ -75,6 +86,9 @@ SYSCALLS: dict[str, dict[str, int]] = {
         "close_range": 436,
         "openat2": 437,
         "pidfd_getfd": 438,
+        "landlock_create_ruleset": 444,
+        "landlock_add_rule": 445,
+        "landlock_restrict_self": 446,
     },
 }
 

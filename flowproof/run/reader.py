@@ -33,7 +33,8 @@ _ERRNO = {name: number for number, name in _names.items()}
 class Dispatch(Value):
     """What becomes of a notification by its architecture and number, as the artifact's program has it.
 
-    *fixed*: number → (event, errno, decision). *foreign*: (errno, decision), or None if no reply is fixed.
+    *fixed*: number → (event, errno, decision); errno 0: the call goes on. *foreign*: (errno, decision), or
+    None if no reply is fixed.
     """
 
     arch: int
@@ -48,7 +49,8 @@ def dispatch(program: Program, decisions: Decisions) -> Dispatch:
     foreign = None
     fixed = {}
     for reply in program.fixed:
-        errno, decision = _ERRNO[reply.errno], decisions.special(reply.special)
+        errno = _ERRNO[reply.errno] if reply.errno else 0
+        decision = decisions.special(reply.special)
         if reply.number is None:
             foreign = (errno, decision)
         else:
@@ -148,7 +150,7 @@ class Reader:
                 name = _names.get(error.errno or 0, error.errno)
                 caller.note_fault(FaultError(Code.PERFORM, str(name)), operation.call)
                 result = -EPERM
-            answer(identity, result, response)
+            answer(identity, result, response, goes_on=found is None and result == 0)
             operation.started = 0.0
 
     def _later(self, work: Work) -> None:
@@ -163,9 +165,13 @@ class Reader:
         raise FaultError(Code.WORKERS, "too many calls that sleep")
 
     def _fixed(self, fields: tuple[int, ...]) -> int:
-        """Answer what no code decides: a foreign ABI, or a socket of a refused family."""
-        table, number, native = self._table, fields[3], fields[4] == self._table.arch
-        if not native or (table.x32 and number & n.X32_SYSCALL_BIT):
+        """Answer what no code decides: a foreign ABI, or a socket of another family. 0: it goes on.
+
+        That is no race: the kernel reads the three arguments of socket(2) from registers.
+        """
+        table, native = self._table, fields[4] == self._table.arch
+        number = fields[3] & 0xFFFFFFFF
+        if not native or (table.x32 and number >= n.X32_SYSCALL_BIT):
             if table.foreign is not None:
                 errno, decision = table.foreign
                 record_foreign(self._caller, decision, number, native=native)

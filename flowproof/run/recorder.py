@@ -154,6 +154,7 @@ class _Run:
             self._block(Code.INTERRUPTED, "the run was interrupted before its command")
             return
         self._account.engage(self._folder, bound.names)
+        self._account.seclusion = self._kernel.seclusion()
         self._contained(program, bound)
 
     def _block(self, code: Code, detail: str) -> None:

@@ -12,7 +12,7 @@ import signal
 import socket
 import sys
 import time
-from errno import ECONNREFUSED, errorcode
+from errno import ECONNREFUSED, ENETUNREACH, errorcode
 from struct import Struct
 
 from flowproof.record.codes import Code
@@ -283,7 +283,13 @@ class _Probe:
         notification = self._receive(listener)
         self._read_address(notification, _ALLOWED)
         raw = self._kernel.read_memory(self._child, notification[7], notification[8])
-        self._kernel.connect(socket_, raw)
+        try:
+            self._kernel.connect(socket_, raw)
+        except OSError as error:
+            if error.errno != ENETUNREACH:
+                raise
+            way = "connect: ENETUNREACH: loopback is down; bring it up: `ip link set lo up`"
+            raise _StepError(way) from error
         self._answer(listener, notification, 0)
 
     def _expect(self, answers: Receiver, wanted: tuple[str, int], code: Code | None = None) -> None:

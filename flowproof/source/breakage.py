@@ -23,8 +23,12 @@ __all__ = [
 
 # What stands in front of a value on its line: list dashes, a key and its colon
 # (one way to read each: what ends a key is tried once, or a line of blanks takes its length squared)
-_LEAD = r"""[ \t]*(?:-[ \t]+)*(?:(?:"(?:[^"\\\r\n]|\\.)*"[ \t]*|'[^'\r\n]*'[ \t]*|[^\s"'\[{#:][^#:\r\n]*):[ \t]+)?"""
+_LEAD = (
+    r"""[ \t]*(?:-[ \t]+)*"""
+    r"""(?:(?:"(?:[^"\\\r\n]|\\.)*"[ \t]*|'[^'\r\n]*'[ \t]*|[^\s"'\[{#:][^#:\r\n]*):[ \t]+)?"""
+)
 _VALUE = re.compile(_LEAD + r"(?P<value>[\"'\[{])")
+_STARRED = re.compile(_LEAD + r"[*](?=[^\s])")
 _ESCAPE = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})")
 _MISINDENTED = re.compile(r"[ \t]*[A-Za-z0-9_.-]+")
 _SIGNS = {
@@ -122,6 +126,10 @@ def mend(
         why = f"YAML reads what begins with `{text[place]}` to the closing one, and more follows"
         _quote_this(place, end, why, source, report, example=_quoted(source.text[place:end]))
         return _spared(text, place, spare)
+    starred = _STARRED.match(text, begin)
+    if starred is not None and starred.end() <= at:
+        # the alias is named already: what follows it is the rest of what should be quoted
+        return _spared(text, starred.end() - 1, spare)
     _generic(at, context, text, problem, source=source, report=report)
     return None
 

@@ -22,6 +22,8 @@ __all__ = ["LoadedFlow", "LoadedPack", "Suite", "load"]
 
 DEPTH = 64
 """How deep packs may use each other."""
+LONGEST = 4096
+"""The longest path that Linux takes (PATH_MAX in <linux/limits.h>)."""
 
 
 class LoadedFlow(Value):
@@ -167,8 +169,16 @@ class _Loader:
         return self._reals[path]
 
     def _is_pack(self, entry: Text, path: str, user: str) -> bool:
-        if path.endswith(packs.SUFFIX) and "\0" not in path:
+        if path.endswith(packs.SUFFIX) and "\0" not in path and len(path) <= LONGEST:
             return True
+        if len(path) > LONGEST:
+            self._report.error(
+                "FP232",
+                f"a path of {len(path)} characters is no pack: {LONGEST} is the most",
+                entry.span,
+                "name the pack by a shorter path",
+            )
+            return False
         way = "a pack is named `*.policy.yaml`"
         near = near_miss(os.path.basename(path), _packs_beside(user))
         self._report.error(
@@ -198,9 +208,15 @@ class _Loader:
                 "FP230",
                 f"`{path}` cannot be read: {_why(error)}",
                 at,
-                f"did you mean `{near}`?" if near else None,
+                f"did you mean `{near}`?" if near else _where(at),
             )
             return None
+
+
+def _where(at: Span | None) -> str:
+    if at is None:
+        return "name a flow, a pack or a folder"
+    return "the path of a pack is relative to the file that uses it"
 
 
 def _packs_beside(path: str) -> list[str]:

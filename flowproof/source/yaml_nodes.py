@@ -260,7 +260,13 @@ def _no_key(key: Scalar | Sequence | Mapping, report: Report) -> None:
 def _scalar(event: Any, text: str, spare: str, source: Source, report: Report) -> Scalar:  # noqa: ANN401
     start = _properties(event, text, source, event.start_mark.index, report)
     style = event.style or ""
-    value, offsets, end = locate(text, start, event.end_mark.index, style, event.value)
+    stop: int = event.end_mark.index
+    if not style and not event.value:
+        # nothing stands here: libyaml names the token behind, PyYAML's own parser the one in front
+        while start > 0 and text[start - 1] in " \t":
+            start -= 1
+        stop = start
+    value, offsets, end = locate(text, start, stop, style, event.value)
     written = text[start:end]
     if text is not source.text:
         # characters that stand in for others: the source has what is meant

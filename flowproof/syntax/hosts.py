@@ -28,10 +28,11 @@ __all__ = ["bracketed", "ports", "quoted", "word"]
 
 LAST_PORT = 65535
 _WORDS = (*CLASSES, "localhost", "anything")
+_EVERYTHING = ("everything", "all", "any", "internet", "everywhere")
 _SET = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _OCTETS = re.compile(r"[0-9]+(?:\.[0-9]+){3}")
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/:]*)")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/:]*)(?::([0-9]+))?")
 
 
 def word(text: str, span: Span, report: Report) -> Plain | None:
@@ -44,7 +45,9 @@ def word(text: str, span: Span, report: Report) -> Plain | None:
         return _wildcard(text, span, report)
     if url := _URL.match(text):
         host = url.group(1)
-        way = f"write `{host}:443`, or the port that is meant" if host else None
+        way = f"write `{host}:443`, or the port that is meant" if host else "write the host"
+        if host and url.group(2):
+            way = f"write `{host}:{url.group(2)}`"
         report.error(
             "FP412", f"`{text}` is a URL, and a destination is a host and its ports", span, way
         )
@@ -134,7 +137,8 @@ def _port(part: str, text: str, span: Span, report: Report) -> int | None:
     elif part == "0":
         report.error("FP404", f"{shown} is no port to connect to", span, "ports go from 1 to 65535")
     elif len(part) > 5 or int(part) > LAST_PORT:
-        report.error("FP404", f"the port {shown} is over 65535, the last one", span)
+        way = "ports go from 1 to 65535"
+        report.error("FP404", f"the port {shown} is over 65535, the last one", span, way)
     else:
         return int(part)
     return None
@@ -163,7 +167,8 @@ def _variable(text: str, span: Span, report: Report) -> Variable | None:
         )
         return None
     if match.group(1) in {"cwd", "tmp"}:
-        report.error("FP414", f"`{text}` is a folder, not a host", span)
+        way = "write the host, or `${NAME}` for one from the environment"
+        report.error("FP414", f"`{text}` is a folder, not a host", span, way)
         return None
     return Variable(match.group(1), span)
 
@@ -235,7 +240,13 @@ def _address6(text: str, span: Span, report: Report) -> Address | None:
     parsed = parse_address(text)
     if parsed is None:
         host, _, port = text.rpartition(":")
-        way = f"write `{host.rstrip(':')}:{port}`" if _OCTETS.fullmatch(host.rstrip(":")) else None
+        way = "an IPv6 address is eight groups, or fewer with `::` once: `2001:db8::1`"
+        if _OCTETS.fullmatch(host.rstrip(":")):
+            way = f"write `{host.rstrip(':')}:{port}`"
+        elif "." in text:
+            way = (
+                "a destination has one host and one `:` in front of its ports: `10.0.0.1:{80,443}`"
+            )
         report.error("FP401", f"`{text}` is no IPv6 address", span, way)
         return None
     return Address(*canonical(*parsed), span)
@@ -260,7 +271,7 @@ def _octets_wrong(text: str) -> tuple[str, str | None] | None:
                 f"write `{plain}` if that is meant",
             )
         if len(octet) > 3 or int(octet) > 255:
-            return f"`{octet}` is over 255", None
+            return f"`{octet}` is over 255", "an IPv4 address has four numbers from 0 to 255"
     return None
 
 
@@ -294,7 +305,8 @@ def _network(text: str, span: Span, report: Report, *, bracket: bool) -> Cidr | 
         )
         return None
     if len(prefix) > 3 or int(prefix) > width:
-        report.error("FP402", f"the prefix of `{text}` is over {width} bits", span)
+        way = f"a prefix is a number of bits from 0 to {width}"
+        report.error("FP402", f"the prefix of `{text}` is over {width} bits", span, way)
         return None
     return _masked(text, parsed, int(prefix), span, report)
 
@@ -332,7 +344,9 @@ def _masked(
 
 def _no_network(text: str, base: str, span: Span, report: Report) -> None:
     if ":" in base:
-        report.error("FP401", f"`{base}` in `{text}` is no IPv6 address", span)
+        report.error(
+            "FP401", f"`{base}` in `{text}` is no IPv6 address", span, "as in `2001:db8::/32`"
+        )
     elif re.fullmatch(r"[0-9.]+", base):
         report.error(
             "FP401", f"`{base}` in `{text}` is no IPv4 address", span, "as in `10.0.0.0/8`"
@@ -350,7 +364,12 @@ def _normalised(text: str, shown: str, span: Span, report: Report) -> str | None
     try:
         return normalise(text)
     except NameRefusedError as error:
-        report.error("FP409", f"`{shown}` is no DNS name: {error}", span)
+        way = "a name is labels of letters, digits and hyphens, parted by single dots"
+        if "*" in shown:
+            way = "`*.` stands once, in front of a name; addresses are a network: `10.0.0.0/24`"
+        elif "@" in shown:
+            way = "name the host alone, or a set as `@name`"
+        report.error("FP409", f"`{shown}` is no DNS name: {error}", span, way)
         return None
 
 
@@ -377,6 +396,14 @@ def _name(text: str, span: Span, report: Report, *, in_quotes: bool) -> Name | A
     if "." not in name and not in_quotes:
         near = near_miss(text, _WORDS)
         way = f'a name of one label is quoted: `"{name}"`'
+        if text.isascii() and text.isdigit() and len(text) <= 5:
+            way = "a port stands behind its host: `anything:8080`, several of them in braces: `:{80,443}`"
+        elif numeric(name):
+            way = "an IPv4 address has four numbers from 0 to 255, parted by dots"
+        elif text == "unix":
+            way = "a socket is `unix:` and its path, as one word: `unix:/run/x.sock`"
+        elif text in _EVERYTHING:
+            near = "anything"
         report.error(
             "FP408",
             f"`{text}` is no destination",

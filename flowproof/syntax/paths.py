@@ -23,7 +23,7 @@ def normalise(text: str, span: Span, report: Report) -> str | None:
         report.error("FP306", "the path is empty", span, "`.` is the folder of the command")
         return None
     if "\0" in text:
-        report.error("FP306", "the path holds a zero byte, which no path can", span)
+        report.error("FP306", "the path holds a zero byte, which no path can", span, "take it out")
         return None
     root = _ROOT.match(text)
     head = root.group() if root else ""

@@ -26,6 +26,31 @@ _ORDER = (
 _CUT = re.compile(r"[ \t]+#")
 
 
+# Words of other languages and tools, and what says here what they say there
+_SAID_ELSEWHERE = {
+    word: keyword
+    for keyword, words in {
+        "deny": "forbid block refuse reject disallow drop prohibit prevent do don't no",
+        "allow": "permit accept let grant enable",
+        "observe": "watch log record monitor audit",
+        "connect": "egress reach send dial talk access",
+        "listen": "bind serve accept ingress",
+        "delete": "remove unlink rm erase",
+        "rename": "move mv",
+        "write": "create modify edit append",
+        "execute": "exec run spawn start",
+        "call": "use invoke tool",
+        "under": "in from below inside within of on",
+        "anywhere": "everywhere",
+        "except": "unless but without excluding save",
+        "because": "reason since",
+        "else": "otherwise",
+        ",": "and or ;",
+    }.items()
+    for word in words.split()
+}
+
+
 def keywords(tables: Tables, expected: Iterable[str]) -> dict[str, str]:
     """Return the words that would fit, each with its terminal."""
     fit = set(expected)
@@ -82,15 +107,17 @@ def report(
     if token.type == END:
         what = "the sentence ends" if before else "there is nothing"
         where = f"{what} where {fitting} is expected"
-        found.error("FP303", where, place, cut or _ending(before))
+        found.error("FP303", where, place, cut or _ending(before, expected))
     elif token.type == BAD:
         _bad(token, place, cut, found)
     else:
-        way = _way_out(tables, token, expected)
+        way = _way_out(tables, token, expected, before)
         found.error("FP301", f"`{token.text}` where {fitting} is expected", place, way)
 
 
-def _ending(before: list[Token]) -> str | None:
+def _ending(before: list[Token], expected: list[str]) -> str | None:
+    if not before and "ANYTHING" in expected:
+        return "name a destination, as in `api.example.com:443`"
     if not before:
         return "a sentence is a verb and an action: `deny connect to anything else`"
     if before[-1].type == "COMMA":
@@ -111,10 +138,38 @@ def _bad(token: Token, place: Span, cut: str | None, found: Report) -> None:
     else:
         sign = next((c for c in token.text if c in "{}[]?"), token.text[0])
         message = f"`{token.text}` holds `{sign}`, which stands only in quotes"
-        found.error("FP304", message, place, f'write `"{token.text}"`')
+        found.error("FP304", message, place, _closed(token.text) or f'write `"{token.text}"`')
 
 
-def _way_out(tables: Tables, token: Token, expected: list[str]) -> str | None:
+def _closed(text: str) -> str | None:
+    """Return what an open bracket or brace was meant to be, where that can be told."""
+    if text[0] == "[" and ":" in text and "]" not in text:
+        return "close the bracket: `[2001:db8::1]:443`"
+    if "${" in text and "}" not in text:
+        return "close the variable: `${NAME}`"
+    if ":[" in text:
+        return "several ports stand in braces: `:{80,443}`"
+    return None
+
+
+def _way_out(tables: Tables, token: Token, expected: list[str], before: list[Token]) -> str | None:
+    meant = _SAID_ELSEWHERE.get(token.text.lower())
+    if meant == "," and "COMMA" in expected:
+        return "a list is parted by commas"
+    if meant in keywords(tables, expected):
+        return f"the word here is `{meant}`"
+    if token.type == "COMMA" and before and before[-1].type == "COMMA":
+        return "take one of the commas away"
+    if token.type == "COMMA" and before and before[-1].type == "UDP":
+        return "write `tcp, udp`, or neither: a rule without a protocol is about both"
+    if token.type in {"EXCEPT", "BECAUSE"} and any(t.type == token.type for t in before):
+        return f"a sentence has one `{token.text}`; what belongs to it is parted by commas"
+    if token.type == "TO" and "ON" in expected:
+        return "write `listen on …`"
+    if token.type in {"TCP", "UDP"} and "ON" in expected:
+        return "`listen` is about tcp and takes no protocol"
+    if token.type in {"TCP", "UDP"} and any(t.type == "CONNECT" for t in before):
+        return f"a protocol stands in front of `to`: `connect {token.text} to`"
     if "TCP" in expected and "UDP" in expected and token.type == "WORD":
         if any(sign in token.text for sign in ".:@$*/"):
             return f"write `to {token.text}`"

@@ -116,11 +116,12 @@ def _listed(program: dict[str, Any], requirement: Requirement) -> Counterexample
         ),
         "fixed": (
             sorted(
-                (str(r["number"]), r["event"], r["special"], r["errno"]) for r in program["fixed"]
+                (str(r["number"]), r["event"], r["special"], str(r["errno"]))
+                for r in program["fixed"]
             ),
             sorted(
-                (str(number), event, special, "EPERM")
-                for number, (event, special) in requirement.fixed().items()
+                (str(number), event, special, str(errno))
+                for number, (event, special, errno) in requirement.fixed().items()
             ),
         ),
         "refused": (

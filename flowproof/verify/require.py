@@ -43,12 +43,12 @@ IO_URING = {425: "io_uring_setup", 426: "io_uring_enter", 427: "io_uring_registe
 _X32 = 0x40000000
 _DECIDED = ("connect", "sendto", "sendmsg", "sendmmsg")
 
-# setsockopt(level, option): IP_OPTIONS, IPV6_2292RTHDR, IPV6_2292PKTOPTIONS, IPV6_RTHDR; a route in every
+# setsockopt(level, option): IP_OPTIONS, IPV6_2292PKTOPTIONS, IPV6_FLOWLABEL_MGR, IPV6_RTHDR; a route in every
 # packet (docs/decisions/0004)
 ROUTING: dict[tuple[int, int], str] = {
     (0, 4): "IP_OPTIONS",
-    (41, 5): "IPV6_2292RTHDR",
     (41, 6): "IPV6_2292PKTOPTIONS",
+    (41, 32): "IPV6_FLOWLABEL_MGR",
     (41, 57): "IPV6_RTHDR",
 }
 _UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
@@ -61,14 +61,15 @@ _NR, _ARCH = 0, 4
 
 
 class Requirement(Value):
-    """What is required of the program of *arch*: *connect* calls decided, *listen* decided, other families
-    (and options that route by source) *refused*; with none of them, nothing is.
+    """What is required of the program of *arch*: *connect* calls decided, and options that route by source
+    refused; *listen* decided; other *families* seen, and refused where something *refuses*, else counted.
     """
 
     arch: str
     connect: bool
     listen: bool
     families: bool
+    refuses: bool
 
     @property
     def traps(self) -> bool:
@@ -81,13 +82,16 @@ class Requirement(Value):
         names = (*(_DECIDED if self.connect else ()), *(("listen",) if self.listen else ()))
         return {numbers[name]: name for name in names}
 
-    def fixed(self) -> dict[int | None, tuple[str, str]]:
-        """Return (event, special entry) of what a fixed EPERM answers, by number; None: foreign ABI."""
-        held: dict[int | None, tuple[str, str]] = {}
+    def fixed(self) -> dict[int | None, tuple[str, str, str | None]]:
+        """Return (event, special entry, errno) of what a fixed reply answers, by number; number None:
+        foreign ABI; errno None: the call goes on.
+        """
+        held: dict[int | None, tuple[str, str, str | None]] = {}
         if self.traps:
-            held[None] = ("foreign-abi", "foreign-abi")
+            held[None] = ("foreign-abi", "foreign-abi", "EPERM")
         if self.families:
-            held.update({NUMBERS[self.arch][name]: (name, "families") for name in _FAMILIES})
+            errno = "EPERM" if self.refuses else None
+            held.update({NUMBERS[self.arch][name]: (name, "families", errno) for name in _FAMILIES})
         return held
 
     def refused(self) -> dict[int, str]:
@@ -97,7 +101,7 @@ class Requirement(Value):
     def options(self) -> dict[tuple[int, int, int], str]:
         """Return the names of (number, level, option) that the kernel refuses by itself."""
         number = NUMBERS[self.arch]["setsockopt"]
-        return {(number, *pair): name for pair, name in ROUTING.items()} if self.families else {}
+        return {(number, *pair): name for pair, name in ROUTING.items()} if self.connect else {}
 
     def foreign(self, arch: int, number: int) -> bool:
         """Tell whether a call is of another ABI: by its architecture, or an x86_64 number with the x32
@@ -125,7 +129,7 @@ class Requirement(Value):
             return ("decided", name)
         if name in _FAMILIES and self.families:
             return ALLOWED if _passes(word) else ("fixed", name)
-        if name == "setsockopt" and self.families:
+        if name == "setsockopt" and self.connect:
             pair = (word[argument(1)], word[argument(2)])
             return REFUSED if pair in ROUTING else ALLOWED
         return ALLOWED
@@ -171,7 +175,8 @@ def required(policy: Policy, arch: str) -> Requirement:
     """Return what *policy* requires of the program of *arch* (x86_64, aarch64).
 
     Connects are decided where a `connect` rule is written, listens where a `listen` rule is or a `connect`
-    rule denies (off loopback a listen is refused then), and other socket families are refused there.
+    rule denies (off loopback a listen is refused then). Other socket families are refused there, and counted
+    where a rule that is no `allow` is about anything.
     """
     connect = any(rule.action == "connect" and rule.meaning is None for rule in policy.rules)
     denies = any(
@@ -179,4 +184,9 @@ def required(policy: Policy, arch: str) -> Requirement:
         for rule in policy.rules
     )
     listen = any(rule.action == "listen" and rule.meaning is None for rule in policy.rules)
-    return Requirement(arch, connect, listen or denies, denies)
+    bare = any(
+        rule.targets.bare_anything or rule.targets.bare_otherwise
+        for rule in policy.rules
+        if rule.action == "connect" and rule.meaning is None and rule.verb != "allow"
+    )
+    return Requirement(arch, connect, listen or denies, denies or bare, denies)

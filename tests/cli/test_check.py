@@ -135,7 +135,9 @@ def test_a_folder_without_flows_ends_with_4(
 ) -> None:
     assert answer(capsys, str(tmp_path))[0] == 4
     assert main(["check", str(tmp_path)]) == 4
-    assert "no flow in" in capsys.readouterr().err
+    captured = capsys.readouterr()
+    assert "no flow in" in captured.err
+    assert captured.out == "0 documents\n"
 
 
 def test_a_path_that_is_not_there_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,21 @@ def test_the_flow_of_the_readme_is_valid_and_compiles(
     assert main(["compile", "bot.flow.yaml", "--target", "linux-x86_64"]) == 0
     assert main(["explain", "bot.flow.yaml", "connect tcp 198.51.100.7:443"]) == 0
     assert "crm.exports.nothing-else" in capsys.readouterr().out
+
+
+def test_the_flow_of_the_readme_runs_where_the_readme_makes_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (steps,) = re.findall(r"```\n(\. flowproof/.*?)```", README, re.DOTALL)
+    activate, *made = steps.splitlines()
+    assert activate == ". flowproof/.venv/bin/activate"
+    (tmp_path / "flowproof").symlink_to(ROOT)
+    subprocess.run(["sh", "-euc", "\n".join(made)], cwd=tmp_path, check=True)
+    monkeypatch.chdir(tmp_path / "bot")
+    (block,) = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+    Path("bot.flow.yaml").write_text(block)
+    assert main(["check", "."]) == 0
+    assert Path("bot.py").is_file()
 
 
 def test_the_readme_says_what_it_is_in_ten_lines() -> None:

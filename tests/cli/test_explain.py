@@ -39,7 +39,7 @@ def test_the_handling_rule_is_named_with_its_place(
     out = capsys.readouterr().out
     assert f"refused and counted by `t.f.rest` ({flow}:8:15)" in out
     assert "never connect to anything else" in out
-    assert "makes control `t.f` fail" in out
+    assert "an attempt makes control `t.f` fail" in out
 
 
 def test_a_rule_of_a_pack_is_named_with_the_packs_file(
@@ -73,7 +73,7 @@ def test_an_event_needs_no_quotes(flow: str, capsys: pytest.CaptureFixture[str])
 
 def test_an_exemption_is_by_no_rule(flow: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", flow, "connect tcp 127.0.0.1:80"]) == 0
-    assert "by no rule" in capsys.readouterr().out
+    assert "let through: no rule refuses it" in capsys.readouterr().out
 
 
 def test_a_refused_answer_still_ends_with_0_and_a_misspelt_event_with_2(
@@ -81,6 +81,41 @@ def test_a_refused_answer_still_ends_with_0_and_a_misspelt_event_with_2(
 ) -> None:
     assert main(["explain", flow, "conect tcp 10.0.0.9:443"]) == 2
     assert "`connect tcp 10.0.0.9:443`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("event", "says"),
+    [
+        ("conect tcp 10.0.0.9:443", "did you mean `connect`? write one of: `connect tcp"),
+        ("connect 10.0.0.9:443", "help: write one of: `connect tcp"),
+        ("connect tcp ::1:443", "in brackets: `[::1]`"),
+        ("listen 80", "help: write it as `listen tcp 0.0.0.0:8080`"),
+        ("socket icmp", "events name: `packet`"),
+        ("call delete_user", "`truncate /srv/a.txt`"),
+        ("", "the event is empty"),
+    ],
+)
+def test_what_is_no_event_gets_the_form_that_it_begins_like(
+    flow: str, event: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", flow, event]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_a_path_that_a_run_will_bind_is_to_be_asked_for_in_both_ways(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.flow.yaml"
+    agent = '{command: "true", cwd: .}'
+    path.write_text(
+        FLOW.replace('{command: "true"}', agent)
+        .replace("  uses: [pack.policy.yaml]\n", "")
+        .replace("203.0.113.0/24:443", "unix:${cwd}/db.sock")
+    )
+    assert main(["explain", str(path), f"connect unix:{tmp_path}/db.sock"]) == 0
+    assert "ask for `${cwd}/db.sock` as well" in capsys.readouterr().out
+    assert main(["explain", str(path), "connect unix:${cwd}/db.sock"]) == 0
+    assert "as well" not in capsys.readouterr().out
 
 
 def test_a_flow_with_an_error_is_not_explained(

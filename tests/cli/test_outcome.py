@@ -13,7 +13,9 @@ DEFAULT = rule(
 )
 NAMED = rule("bot.db", "deny", sentence="deny connect to 192.0.2.0/24")
 PACKED = rule("bot/meta", sentence="never connect to metadata", place=Place("p.yaml", 3, 1, "base"))
-RULES = {row.id: row for row in (REST, DEFAULT, NAMED, PACKED)}
+NARROWED = rule("bot.net", "deny", sentence="deny connect to 192.0.2.0/24 except 192.0.2.9")
+REASONED = rule("bot.old", "deny", sentence='deny connect to 192.0.2.0/24 because "or else"')
+RULES = {row.id: row for row in (REST, DEFAULT, NAMED, NARROWED, REASONED, PACKED)}
 
 
 def line(by: str, **changes: object) -> Line:
@@ -72,6 +74,14 @@ def test_a_unix_socket_is_allowed_by_its_path() -> None:
 
 def test_a_named_refusal_is_narrowed_where_it_stands() -> None:
     assert way_out("bot.db") == "`bot.db` names it: add `except 192.0.2.1:443` there"
+
+
+def test_an_exception_that_is_there_is_extended() -> None:
+    assert way_out("bot.net") == "`bot.net` names it: add `, 192.0.2.1:443` to its `except`"
+
+
+def test_a_reason_that_says_else_makes_no_catch_all() -> None:
+    assert way_out("bot.old") == "`bot.old` names it: add `except 192.0.2.1:443` there"
 
 
 def test_a_packs_named_refusal_is_not_opened_by_the_flow() -> None:

@@ -218,6 +218,31 @@ def test_the_report_goes_to_standard_error_with_rule_place_and_way_out(
         assert words in captured.err
 
 
+def test_a_probe_is_told_apart_from_what_counts(
+    recorded: Recorder, write: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    probe = event(
+        (rule("t.f.rest"),), "t.f.rest", operation="probe", protocol="udp", port=53, asserting=[]
+    )
+    recorded.lines["t.f"] = (probe,)
+    main(["run", write()])
+    said = capsys.readouterr().err
+    assert "refused: probe udp 192.0.2.1:53" in said
+    assert "`t.f.rest` refuses it; a UDP connect by itself sends nothing and is not counted" in said
+
+
+def test_a_unix_socket_is_named_once(
+    recorded: Recorder, write: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules = (rule("t.f.rest"),)
+    attempt = event(
+        rules, "t.f.rest", operation="unix", protocol="unix", destination="/run/x.sock", port=None
+    )
+    recorded.lines["t.f"] = (attempt,)
+    main(["run", write()])
+    assert "refused: unix:/run/x.sock by" in capsys.readouterr().err
+
+
 def test_json_goes_to_standard_output_and_the_commands_own_does_not(
     recorded: Recorder, write: Callable[..., str], capsys: pytest.CaptureFixture[str]
 ) -> None:

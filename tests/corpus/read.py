@@ -34,14 +34,18 @@ def files(case: Case) -> dict[str, bytes]:
     if "text" in case:
         return {"x.flow.yaml": case["text"].encode()}
     sentences = case.get("rules") or [case["rule"]]
-    sets = "".join(f"    {name}: {json.dumps(value)}\n" for name, value in case.get("sets", {}).items())
+    sets = "".join(
+        f"    {name}: {json.dumps(value)}\n" for name, value in case.get("sets", {}).items()
+    )
     rules = "".join(
         # in single quotes, so that the sentence stands as it is; columns begin behind `    c.a: '`
         f"    c.{'abc'[at]}: '{sentence.replace(chr(39), chr(39) * 2)}'\n"
         for at, sentence in enumerate(sentences)
     )
     head = "name: T\ncontrol:\n  id: c\n"
-    return {"x.flow.yaml": (head + ("  sets:\n" + sets if sets else "") + "  rules:\n" + rules).encode()}
+    return {
+        "x.flow.yaml": (head + ("  sets:\n" + sets if sets else "") + "  rules:\n" + rules).encode()
+    }
 
 
 def found(case: Case) -> list[Diagnostic]:

@@ -5,7 +5,6 @@ It is the bare side of every enforcement test: a probe that reaches nothing bare
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -143,7 +142,7 @@ def test_outer_filter_refuses_its_call_and_no_other(plain_stage: Stage) -> None:
     code = (
         "import ctypes; l = ctypes.CDLL(None, use_errno=True); print(l.getppid(), l.getpid() > 0)"
     )
-    refused = [sys.executable, "-c", code]
+    refused = [plain_stage.product.python, "-c", code]
     ran = plain_stage.bare(plain_stage.program("outer.py", str(getppid), "-", "0", *refused))
     assert ran.stdout.split() == ["-1", "True"], ran
 

@@ -136,6 +136,16 @@ def test_io_uring_is_refused_and_not_counted(stage: Stage) -> None:
     assert (ran.record.verdict, ran.code) == (PASS, 0), ran
 
 
+def test_no_source_route_leads_by_way_of_a_denied_address(stage: Stage) -> None:
+    program = stage.program(
+        "routed.py", "9000", "10.99.0.1", "fd00:99::1", "10.99.0.2", "fd00:99::2"
+    )
+    bare = stage.bare(program)
+    assert bare.report["segments"] == "ok", bare  # the kernel takes it, of any user
+    ran = stage.contained(stage.flow(Y0, program))
+    assert set(ran.report.values()) == {"EPERM"}, ran
+
+
 @case("C22")
 def test_foreign_calls_are_refused_and_counted(stage: Stage, built: dict[str, Path]) -> None:
     if "foreign" not in built:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
-from flowproof.ir.places import Places
+from flowproof.ir.places import Places, _Automaton, glob_pattern
 
 
 @pytest.mark.parametrize(
@@ -73,3 +75,25 @@ def test_places_that_mean_nothing_are_never_built(
 ) -> None:
     with pytest.raises(ValueError, match=r"places|anywhere"):
         Places(kind, paths, otherwise)
+
+
+def test_many_stars_are_matched_as_few_are() -> None:
+    """The automaton of globs with many stars against the pattern of those with few."""
+    choose = random.Random(3)
+    parts = ("**", "*", "a", "b*", "*a", "a*b", "ab", "**a")
+    held = 0
+    for _ in range(4000):
+        glob = "/" + "/".join(choose.choice(parts) for _ in range(choose.randint(1, 4)))
+        path = "/" + "/".join(
+            choose.choice(("a", "b", "ab", "aab", "x")) for _ in range(choose.randint(1, 5))
+        )
+        expected = glob_pattern(glob).fullmatch(path) is not None
+        assert _Automaton(glob).accepts(path) is expected, (glob, path)
+        held += expected
+    assert held > 200
+
+
+def test_a_glob_of_many_stars_takes_no_time() -> None:
+    places = Places("at", ("/**/a" * 60 + "/**",))
+    assert places.holds("/a" * 200)
+    assert not places.holds("/a" * 59 + "/b" * 200)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import portion
+import itertools
+
+import portion  # type: ignore[import-untyped]  # it ships neither stubs nor a marker
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,7 +35,10 @@ def pieces(draw: st.DrawFn) -> tuple[int, int, int, tuple[str, ...], PortSet]:
     return family, first, last, protocols, chosen
 
 
-def cuts(*held: list[tuple[int, int, int, tuple[str, ...], PortSet]]) -> list[int]:
+Piece = tuple[int, int, int, tuple[str, ...], PortSet]
+
+
+def cuts(*held: list[Piece]) -> list[int]:
     bounds = {0, 65536}
     for each in held:
         for *_, ports in each:
@@ -41,24 +46,28 @@ def cuts(*held: list[tuple[int, int, int, tuple[str, ...], PortSet]]) -> list[in
     return sorted(bounds)
 
 
-def model(held: list[tuple[int, int, int, tuple[str, ...], PortSet]], bounds: list[int]) -> Model:
+def model(held: list[Piece], bounds: list[int]) -> Model:
     found: Model = {}
     for protocol, plane in PLANES:
-        for low, end in zip(bounds, bounds[1:], strict=False):
+        for low, end in itertools.pairwise(bounds):
             addresses = portion.empty()
             for family, first, last, protocols, ports in held:
-                if family == plane and protocol in protocols and any(a <= low <= b for a, b in ports):
+                if (
+                    family == plane
+                    and protocol in protocols
+                    and any(a <= low <= b for a, b in ports)
+                ):
                     addresses |= portion.closedopen(first, last + 1)
             found[protocol, plane, low, end] = addresses
     return found
 
 
 def as_model(region: Region, bounds: list[int]) -> Model:
-    flat = [(f, first, last, (p,), ports) for p, f, first, last, ports in region]
+    flat: list[Piece] = [(f, first, last, (p,), ports) for p, f, first, last, ports in region]
     return model(flat, bounds)
 
 
-def region_of(held: list[tuple[int, int, int, tuple[str, ...], PortSet]]) -> Region:
+def region_of(held: list[Piece]) -> Region:
     return union_all(
         Region.of(((family, first, last),), protocols, ports)
         for family, first, last, protocols, ports in held
@@ -71,8 +80,8 @@ some = st.lists(pieces(), max_size=5)
 @settings(deadline=None, max_examples=80)
 @given(some, some)
 def test_regions_are_the_intervals_of_portion(
-    left: list[tuple[int, int, int, tuple[str, ...], PortSet]],
-    right: list[tuple[int, int, int, tuple[str, ...], PortSet]],
+    left: list[Piece],
+    right: list[Piece],
 ) -> None:
     bounds = cuts(left, right)
     a, b = region_of(left), region_of(right)

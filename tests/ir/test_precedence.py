@@ -21,6 +21,7 @@ from random_policies import (
     FILES,
     LISTENS,
     SOCKETS,
+    UNSPECIFIED,
     flow_text,
     pack_text,
     policy_at,
@@ -48,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def said(control: str, rules: list[AnyRule], event: Event) -> Said:
     match event:
         case model.Listen():
-            return model.listen(control, rules, event, ADDRESSES)
+            return model.listen(control, rules, event, (*ADDRESSES, *UNSPECIFIED))
         case model.File():
             return model.files(control, rules, event)
         case _:
@@ -286,3 +287,43 @@ def test_an_except_narrows_only_its_own_rule(folder: Path, rules: list[AnyRule])
         left, right = judged(without, event), judged(beside, event)
         assert left.handling == right.handling, (str(event), rules)
         assert set(left.asserting) <= set(right.asserting) <= {*left.asserting, narrowed.id}
+
+
+@pytest.mark.parametrize(
+    ("sentences", "event", "expected"),
+    [
+        # a listen on every address is one on loopback: what says something of that holds
+        (["deny listen on 127.0.0.1"], "listen tcp 0.0.0.0:80", ("refused", "r.0", ())),
+        (["expect no listen on ::1"], "listen tcp [::]:80", ("let-through", None, ("r.0",))),
+        (["expect no listen on ::1"], "listen tcp 0.0.0.0:80", ("let-through", None, ())),
+        # a path named under any verb but `allow` holds for inside sockets too
+        (["allow connect to unix:/x"], "inside unix:/x", ("let-through", None, ())),
+        (["allow connect to unix:/x"], "connect unix:/x", ("let-through", "r.0", ())),
+        # refused as soon as any lane is trapped
+        (
+            ["expect no delete under /x"],
+            "foreign connect",
+            ("refused", "c.implied.foreign-abi", ()),
+        ),
+        (["deny call x"], "foreign connect", ("let-through", None, ())),
+        # under `allow`, a rename needs both its ends inside
+        (
+            ["allow rename under /a", "allow rename under /b"],
+            "rename /a/x -> /b/x",
+            ("refused", "c.default.rename", ()),
+        ),
+        (["allow rename under /a, /b"], "rename /a/x -> /b/x", ("let-through", "r.0", ())),
+    ],
+)
+def test_what_random_rules_once_found(
+    folder: Path,
+    sentences: list[str],
+    event: str,
+    expected: tuple[str, str | None, tuple[str, ...]],
+) -> None:
+    rules = "".join(f"    r.{at}: {sentence}\n" for at, sentence in enumerate(sentences))
+    write(folder, c_flow=f"name: T\ncontrol:\n  id: c\n  rules:\n{rules}")
+    policy, _ = policy_at(folder / "c.flow.yaml")
+    assert policy is not None
+    found = evaluate(policy, parsed(event))
+    assert (found.handling, found.by, found.asserting) == expected

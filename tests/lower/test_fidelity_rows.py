@@ -119,8 +119,10 @@ def test_fixed_meanings_in_force_have_their_rows() -> None:
     assert linux["meaning:io-uring"].counting is None
     observing = rows({"r": "observe connect to anything"}, LINUX)
     families = observing["meaning:families"]
-    assert (families.refusing, families.counting) == (None, None)
-    assert "not counted by itself" in str(families.reason)
+    assert (families.refusing, families.counting) == (None, "exact")
+    narrow = rows({"r": "observe connect to 10.0.0.9"}, LINUX)["meaning:families"]
+    assert (narrow.refusing, narrow.counting) == (None, None)
+    assert "not counted by itself" in str(narrow.reason)
     assert "meaning:listen" not in observing
     assert not [s for s in rows({}, LINUX) if s.startswith("meaning:")]
     about_files = rows({"r": "deny delete under /srv"}, LINUX)

@@ -131,7 +131,7 @@ def test_options_that_route_by_source_fail_and_their_neighbours_do_not(arch: str
     held = program({"no-db": "deny connect to 10.0.0.9"}, arch)
     code = encoding.decode(encoding.encode(held.instructions))
     number = SYSCALLS[arch]["setsockopt"]
-    routing = {(0, 4), (41, 5), (41, 6), (41, 57)}
+    routing = {(0, 4), (41, 6), (41, 32), (41, 57)}
     junk = 0xDEADBEEF << 32
     assert {(option.level, option.option) for option in held.options} == routing
     for level in (0, 1, 6, 17, 40, 41, 42):
@@ -144,9 +144,9 @@ def test_options_that_route_by_source_fail_and_their_neighbours_do_not(arch: str
 
 
 @each_arch
-def test_options_are_not_looked_at_where_no_connect_rule_denies(arch: str) -> None:
-    held = program({"look": "observe connect to anything"}, arch)
-    assert held.options == ()
+def test_options_are_looked_at_wherever_connections_are(arch: str) -> None:
+    assert program({"look": "observe connect to anything"}, arch).options
+    assert program(CONTROLS["listen only"], arch).options == ()
 
 
 @each_control
@@ -195,14 +195,22 @@ def test_only_what_a_rule_needs_is_trapped(name: str, calls: set[str], arch: str
 
 
 @each_arch
-def test_families_are_fixed_only_where_a_connect_rule_denies(arch: str) -> None:
-    fixed = {
-        name: {reply.event for reply in program(rules, arch).fixed}
-        for name, rules in CONTROLS.items()
-    }
-    assert fixed["a deny by address"] == {"foreign-abi", "socket", "socketpair"}
-    assert fixed["an allow by name"] == {"foreign-abi", "socket", "socketpair"}
-    assert fixed["observe only"] == fixed["expect no"] == fixed["listen only"] == {"foreign-abi"}
+def test_families_are_refused_where_a_connect_rule_denies_and_seen_where_one_counts_them(
+    arch: str,
+) -> None:
+    refused = {("foreign-abi", "EPERM"), ("socket", "EPERM"), ("socketpair", "EPERM")}
+    seen = {("foreign-abi", "EPERM"), ("socket", None), ("socketpair", None)}
+
+    def fixed(rules: dict[str, str]) -> set[tuple[str, str | None]]:
+        return {(reply.event, reply.errno) for reply in program(rules, arch).fixed}
+
+    assert fixed(CONTROLS["a deny by address"]) == refused
+    assert fixed(CONTROLS["an allow by name"]) == refused
+    assert fixed({"r": "expect no connect to anything"}) == seen
+    assert fixed({"r": "observe connect to anything else"}) == seen
+    assert fixed({"r": "expect no connect tcp to anything"}) == {("foreign-abi", "EPERM")}
+    assert fixed({"r": "expect no connect to 10.0.0.9"}) == {("foreign-abi", "EPERM")}
+    assert fixed(CONTROLS["listen only"]) == {("foreign-abi", "EPERM")}
 
 
 @each_control

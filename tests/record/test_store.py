@@ -146,7 +146,9 @@ def write_run(root: Path, lines: int = 1) -> Path:
         f.name.removesuffix(".jsonl"): LaneInfo(tier, f.name, f.sha256, f.lines, truncated=False)
         for f in (lane, faults)
     }
-    folder.write(record(infos, complete=True, hits=Hits(refused=lines)))
+    found = record(infos, complete=True, hits=Hits(refused=lines))
+    name = os.path.basename(folder.path)
+    folder.write(replace(found, run=replace(found.run, id=name)))
     folder.check_place()
     folder.close()
     return Path(folder.path)
@@ -395,6 +397,9 @@ def differing(tmp_path: Path, change: Change) -> list[str]:
             "loopback listeners",
         ),
         (lambda s: s["rules"][0].update(id="c.other"), "`c.deny` is in a lane and in no rule"),
+        (lambda s: s["run"].update(id="2099"), "the record of run `2099` in the folder"),
+        (lambda s: s["lanes"]["faults"].update(file=None), "lane `faults` has no file"),
+        (lambda s: s["lanes"].pop("faults"), "lane `faults` has no file"),
     ],
 )
 def test_a_verdict_that_its_own_facts_do_not_give_differs(
@@ -405,6 +410,22 @@ def test_a_verdict_that_its_own_facts_do_not_give_differs(
 
 def test_a_lane_that_was_left_out_of_the_record_differs(tmp_path: Path) -> None:
     assert differing(tmp_path, lambda shape: shape["lanes"]["connect"].update(file=None))
+
+
+def test_a_lane_that_was_left_out_with_all_that_it_amounts_to_differs(tmp_path: Path) -> None:
+    def forget(shape: dict[str, Any]) -> None:
+        shape["lanes"]["connect"].update(file=None, sha256=None, lines=0)
+        shape["rules"][0]["hits"].update(refused=0)
+
+    assert differing(tmp_path, forget) == [
+        "the command started, and the lane `connect` has no file"
+    ]
+
+
+def test_a_record_under_the_name_of_another_run_differs(tmp_path: Path) -> None:
+    folder = write_run(tmp_path)
+    later = folder.rename(folder.with_name("2099-01-01T00-00-00.000000Z-000000"))
+    assert kinds(verify_record(str(later))) == ["differs"]
 
 
 def test_run_ids_sort_by_time_and_differ() -> None:

@@ -122,9 +122,79 @@ def test_a_refused_attempt_is_listed_with_its_rule_program_and_place(tmp_path: P
     assert outcome.record.rules[0].hits == Hits(refused=1, counted=1)
 
 
+@pytest.mark.parametrize("ignored", [(), (signal.SIGHUP,)], ids=["none", "as nohup does"])
+def test_the_command_ignores_the_signals_that_flowproof_was_started_to_ignore(
+    tmp_path: Path, ignored: tuple[signal.Signals, ...]
+) -> None:
+    report = tmp_path / "report"
+    code = f"""import signal
+names = ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM")
+found = [x for x in names if signal.getsignal(getattr(signal, x)) is signal.SIG_IGN]
+open({str(report)!r}, "w").write(" ".join(found))"""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in ignored}
+    try:
+        do(tmp_path, never(), python(code))
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert report.read_text().split() == [number.name for number in ignored]
+
+
+class _OlderLandlock(Kernel):
+    """Landlock before its scopes: Linux 5.19 to 6.11."""
+
+    def landlock(self) -> int:
+        return min(super().landlock(), 5)
+
+
+@pytest.mark.skipif(Kernel().landlock() < 6, reason="needs Landlock with scopes: Linux 6.12")
+@pytest.mark.parametrize("kernel", [Kernel, _OlderLandlock])
+def test_the_command_takes_no_descriptor_of_a_process_outside(
+    kernel: type[Kernel], tmp_path: Path
+) -> None:
+    report = tmp_path / "report"
+    own = socket.socket()
+    code = f"""import ctypes, errno, os
+c = ctypes.CDLL(None, use_errno=True)
+taken = c.syscall(438, os.pidfd_open({os.getpid()}), {own.fileno()}, 0)  # pidfd_getfd
+open({str(report)!r}, "w").write(errno.errorcode[ctypes.get_errno()] if taken < 0 else "taken")
+child = os.fork()
+if not child:
+    os._exit(0 if c.ptrace(0, 0, 0, 0) == 0 else 1)  # PTRACE_TRACEME: inside, tracing goes on
+assert os.waitpid(child, 0)[1] == 0
+os.chdir({str(tmp_path)!r})
+os.mkdir("one"), os.mkdir("two"), open("one/file", "w").close()
+os.rename("one/file", "two/file")"""
+    outcome = do(tmp_path, never(), python(code), kernel())
+    own.close()
+    assert report.read_text() == "EPERM"
+    assert verdict(outcome) == (PASS, None, ExitCode.OK)
+    assert outcome.record.lanes["connect"].tier.reason.endswith("Landlock")
+
+
+def test_the_record_says_where_outside_processes_are_within_reach(tmp_path: Path) -> None:
+    kernel = Kernel()
+    kernel.seclusion = lambda: None  # type: ignore[method-assign]  # neither Landlock nor Yama
+    outcome = do(tmp_path, never(), command("true"), kernel)
+    assert outcome.record.lanes["connect"].tier.word == "observed"
+    assert verdict(outcome) == (CAPABILITY, Code.NOT_SECLUDED, ExitCode.CAPABILITY)
+
+
+def test_yama_keeps_whoever_is_not_root_off_and_nobody_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kernel = Kernel()
+    monkeypatch.setattr(kernel, "landlock", lambda: 1)
+    for scope, user, found in ((1, 1000, "Yama"), (0, 1000, None), (2, 0, None)):
+        monkeypatch.setattr(kernel, "ptrace_scope", lambda scope=scope: scope)
+        monkeypatch.setattr(os, "geteuid", lambda user=user: user)
+        assert kernel.seclusion() == found
+
+
 def test_the_lane_is_enforced_only_by_a_refusal_that_was_seen(tmp_path: Path) -> None:
+    shut = f", {Kernel().seclusion()}"
     refusing = do(tmp_path, never(), command("true")).record
-    assert str(refusing.lanes["connect"].tier) == "enforced (seccomp user notification)"
+    assert str(refusing.lanes["connect"].tier) == f"enforced (seccomp user notification{shut})"
     assert refusing.canary is not None
     assert (refusing.canary.seen, refusing.canary.errno, refusing.canary.by) == (
         "refused",
@@ -132,7 +202,7 @@ def test_the_lane_is_enforced_only_by_a_refusal_that_was_seen(tmp_path: Path) ->
         "c.never",
     )
     watching = do(tmp_path, expect_no(), command("true")).record
-    assert str(watching.lanes["connect"].tier) == "observed (seccomp user notification)"
+    assert str(watching.lanes["connect"].tier) == f"observed (seccomp user notification{shut})"
     assert watching.canary is not None
     assert (watching.canary.seen, watching.canary.errno, watching.canary.by) == (
         "let-through",
@@ -495,6 +565,7 @@ def _stack() -> set[str]:
     [
         ("set_subreaper", {Code.SELF_TEST}),
         ("set_no_new_privs", {Code.FILTER_INSTALL}),
+        ("shut_in", {Code.SELF_TEST}),
         ("install_filter", {Code.FILTER_INSTALL}),
         ("set_dumpable", {Code.SELF_TEST}),
         ("children", {Code.SELF_TEST, Code.CHILD_PROCESS}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from errno import EBUSY, EINVAL, EPERM, ESRCH
+from errno import EBUSY, EINVAL, ENETUNREACH, EPERM, ESRCH
 from struct import Struct
 
 import pytest
@@ -79,6 +79,12 @@ def test_a_call_that_fails_has_its_step_and_code(
     failed = failure(FaultyKernel({call: errno}, after))
     assert (failed.id, failed.code) == (step, code)
     assert call in failed.detail or step == "descriptors.close"
+
+
+def test_a_namespace_whose_loopback_is_down_is_told_how_to_bring_it_up() -> None:
+    failed = failure(FaultyKernel({"connect": ENETUNREACH}, 0))
+    assert failed.code is Code.PERFORM
+    assert "`ip link set lo up`" in failed.detail
 
 
 def test_a_kernel_without_killable_waits_has_its_code() -> None:

@@ -107,6 +107,8 @@ def test_what_does_not_fit_is_underlined(text: str, expected: list[tuple[str, st
         ("deny connect to 10.0.0.1 please", "`except`, `because`, `,` or the end"),
         ("deny delete under never", '`"never"`'),
         ("deny connect 10.0.0.1", "write `to 10.0.0.1`"),
+        ("deny connect to tcp 10.0.0.1", "in front of `to`: `connect tcp to`"),
+        ("deny listen on tcp 10.0.0.1", '`"tcp"`'),
         ("deny connect icmp to 10.0.0.1", "the protocols are `tcp` and `udp`"),
         ("deny delete under [a]", '`"[a]"`'),
         ("deny delete at /srv/a?", '`"/srv/a?"`'),

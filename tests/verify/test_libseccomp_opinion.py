@@ -53,10 +53,12 @@ def test_number_only_part_agrees_with_libseccomp(arch: str) -> None:
     program = encoding.decode(encoding.encode(ours.instructions))
     theirs = bpf.decode(libseccomp.exported(arch, NUMBER_ONLY, IO_URING))
     bpf.check(theirs)
+    reads = ("sendto", "setsockopt", "socket", "socketpair")  # they look at an argument
+    reading = {SYSCALLS[arch][call] for call in reads}
     compared = 0
     for number in range(1200):
-        if number == SYSCALLS[arch]["sendto"]:
-            continue  # it looks at an argument
+        if number in reading:
+            continue
         wanted = bpf.run(theirs, bpf.data(number, ARCH[arch])).action
         assert bpf.run(program, bpf.data(number, ARCH[arch])).action == wanted, number
         compared += wanted != 0x7FFF0000

@@ -51,7 +51,9 @@ def run(arguments: Arguments, console: Console) -> int:
         return code
     console.diagnose(diagnostics, answer=True)
     for path in empty:
-        console.complain(f"no flow in `{path}`", "a flow is a file `*.flow.yaml`")
+        console.complain(
+            f"no flow in `{path}`", "a flow is a file `*.flow.yaml`; a pack is named by itself"
+        )
     console.out(_summary(inputs, diagnostics))
     return code
 
@@ -82,7 +84,7 @@ def _summary(inputs: list[Input], diagnostics: tuple[Diagnostic, ...]) -> str:
         number = sum(d.severity is severity for d in diagnostics)
         if number:
             parts.append(_count(number, severity.value))
-    if len(parts) == 1:
+    if len(parts) == 1 and not any(given.empty for given in inputs):
         parts.append("nothing objectionable")
     return ", ".join(parts)
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+
 from flowproof.cli.answers import exit_data, json_text
 from flowproof.cli.console import printable
 from flowproof.exit_codes import ExitCode
-from flowproof.record.codes import ADVICE
+from flowproof.record.codes import ADVICE, Code
 from flowproof.record.lanes import LANES
-from flowproof.run.selftest import first_failure, self_test
+from flowproof.run.selftest import Capability, first_failure, self_test
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from flowproof.cli.arguments import Arguments
     from flowproof.cli.console import Console
-    from flowproof.run.selftest import Capability
 
 __all__ = ["run"]
 
@@ -24,6 +25,7 @@ _CARRIED = ("connect",)
 def run(arguments: Arguments, console: Console) -> int:
     """Run the self-test that precedes every run, and print each step with its reason."""
     capabilities = self_test()
+    capabilities += (_seclusion(),)
     failure = first_failure(capabilities)
     code = ExitCode.OK if failure is None else ExitCode.CAPABILITY
     lanes = {lane: _tier(lane, failure) for lane in LANES if lane != "faults"}
@@ -49,10 +51,26 @@ def run(arguments: Arguments, console: Console) -> int:
     return code
 
 
+def _seclusion() -> Capability:
+    """Return whether something keeps a command off the other processes of its user."""
+    from flowproof.run.kernel import Kernel
+
+    found = Kernel().seclusion() if sys.platform == "linux" else None
+    if found is None:
+        detail = "nothing keeps a command off the other processes of its user"
+        return Capability("process.seclusion", False, Code.NOT_SECLUDED, detail)
+    return Capability(
+        "process.seclusion", True, None, f"{found} keeps a command off what is outside"
+    )
+
+
 def _tier(lane: str, failure: Capability | None) -> str:
     if lane not in _CARRIED:
         return "none (this version does not carry it)"
-    return "enforced" if failure is None else f"none ({_code(failure)})"
+    if failure is None:
+        return "enforced"
+    word = "observed" if failure.code is Code.NOT_SECLUDED else "none"
+    return f"{word} ({_code(failure)})"
 
 
 def _line(capability: Capability, width: int) -> str:

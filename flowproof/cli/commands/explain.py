@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 from flowproof.cli.answers import exit_data, json_text
@@ -11,11 +12,14 @@ from flowproof.exit_codes import ExitCode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from flowproof.cli.arguments import Arguments
     from flowproof.cli.console import Console
     from flowproof.ir.evaluate import Evaluation
     from flowproof.ir.events import Event
     from flowproof.ir.model import Policy, Rule
+    from flowproof.ir.resolve import Resolved
 
 __all__ = ["run"]
 
@@ -36,8 +40,6 @@ def run(arguments: Arguments, console: Console) -> int:
 
 
 def _page(word: str, arguments: Arguments, console: Console) -> int:
-    import os
-
     from flowproof.near import near_miss
     from flowproof.resources import data, data_path
 
@@ -85,13 +87,32 @@ def _event(arguments: Arguments, console: Console) -> int:
         raise UsageError(
             f"`{path}` holds several flows, and an event has one answer in each", files
         )
-    policy = given.resolved[0].policy
+    (resolved,) = given.resolved
+    policy = resolved.policy
     evaluation = evaluate(policy, event)
     if arguments.json:
         console.out(json_text(_as_data(text, policy, evaluation)))
     else:
-        console.out("\n".join(map(printable, _as_text(event, policy, evaluation))))
+        lines = [*_as_text(event, policy, evaluation), *_bound_later(event, resolved)]
+        console.out("\n".join(map(printable, lines)))
     return ExitCode.OK
+
+
+def _bound_later(event: Event, resolved: Resolved) -> Iterator[str]:
+    """Yield that a path can be written in two ways, only one of which is compared before a run binds them."""
+    from flowproof.ir.events import FileAttempt, Unix
+
+    if not isinstance(event, Unix | FileAttempt):
+        return
+    agent = resolved.flow.agent if resolved.flow else None
+    folder = os.path.dirname(os.path.abspath(resolved.file))
+    cwd = os.path.join(folder, agent.cwd) if agent and agent.cwd is not None else os.getcwd()
+    for short, long in (("${cwd}", cwd), ("~", os.path.expanduser("~"))):
+        below = os.path.normpath(long) + "/"
+        named = any(f"{short}/" in rule.sentence for rule in resolved.policy.rules)
+        if named and event.path.startswith(below):
+            other = f"{short}/{event.path.removeprefix(below)}"
+            yield f"  rules about `{short}` are bound when a run starts: ask for `{other}` as well"
 
 
 def _as_data(text: str, policy: Policy, evaluation: Evaluation) -> dict[str, object]:
@@ -128,16 +149,18 @@ def _as_text(event: Event, policy: Policy, evaluation: Evaluation) -> list[str]:
     lines = [str(event)]
     if evaluation.by is not None:
         counts = " and counted" if evaluation.by in evaluation.asserting else ""
-        lines.append(f"  {evaluation.handling}{counts} by {_shown(rules[evaluation.by])}")
+        handled = evaluation.handling.replace("-", " ")
+        lines.append(f"  {handled}{counts} by {_shown(rules[evaluation.by])}")
     elif evaluation.handling == "let-through":
-        lines.append("  let-through by no rule: exempt, or nothing of this action is refused")
+        lines.append("  let through: no rule refuses it")
     lines += [
         f"  counted by {_shown(rules[rule_id])}"
         for rule_id in evaluation.asserting
         if rule_id != evaluation.by
     ]
-    outcome = "fail" if evaluation.asserting else "stay as it is"
-    lines.append(f"  an attempt makes control `{policy.control}` {outcome}")
+    control = f"control `{policy.control}`"
+    fails = f"makes {control} fail"
+    lines.append(f"  an attempt {fails if evaluation.asserting else f'leaves {control} as it is'}")
     return lines
 
 

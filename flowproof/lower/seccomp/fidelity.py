@@ -35,6 +35,8 @@ def _meanings(policy: Policy, plan: Plan) -> Iterator[Fidelity]:
         yield Fidelity("meaning:unreadable", _EXACT, _EXACT, None)
     if policy.connect_denies:
         yield Fidelity("meaning:families", _EXACT, _EXACT, None)
+    elif plan.families:
+        yield Fidelity("meaning:families", None, _EXACT, "let through and recorded")
     elif plan.connect:
         yield Fidelity(
             "meaning:families",

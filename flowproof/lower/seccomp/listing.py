@@ -46,7 +46,8 @@ def _summary(program: Program) -> Iterator[str]:
         events = [reply.event for reply in program.fixed if reply.special == special]
         errno = next(reply.errno for reply in program.fixed if reply.special == special)
         what = _fixed(events, program.arch)
-        yield f"  {errno} by a fixed reply, recorded as {special}: {what}"
+        how = f"{errno} by a fixed reply, recorded" if errno else "recorded and let through,"
+        yield f"  {how} as {special}: {what}"
     for errno in dict.fromkeys(call.errno for call in program.refused):
         refused = [call.call for call in program.refused if call.errno == errno]
         yield f"  {errno} by the kernel, not counted: {', '.join(refused)}"

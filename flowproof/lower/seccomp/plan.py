@@ -17,7 +17,8 @@ class Plan(Value):
     """The rules (by index) that ask for each part of a program; no rule: the part is left out.
 
     *connect*: connect, sendto with an address, sendmsg and sendmmsg are decided. *listen*: listen is.
-    *families*: socket and socketpair pass an allow-list. *foreign*: another ABI gets a fixed reply.
+    *families*: socket and socketpair pass an allow-list; what does not pass is refused, or goes on where
+    it is only counted (*refuses*). *foreign*: another ABI gets a fixed reply.
     *io_uring*: its calls fail in the kernel. *routing*: options that route by source fail there.
     """
 
@@ -27,6 +28,7 @@ class Plan(Value):
     foreign: tuple[int, ...]
     io_uring: tuple[int, ...]
     routing: tuple[int, ...]
+    refuses: bool
 
     @property
     def traps(self) -> bool:
@@ -66,8 +68,11 @@ def plan(policy: Policy) -> Plan:
     return Plan(
         connect=connect,
         listen=listen,
-        families=(where(stands_for("families")) or refusing) if policy.connect_denies else (),
+        # a rule that only counts or observes sees them too: what is not trapped cannot be counted
+        families=where(stands_for("families")) or (refusing if policy.connect_denies else ()),
         foreign=where(stands_for("foreign-abi")) or trapped,
         io_uring=where(stands_for("io-uring")) or trapped,
-        routing=refusing if policy.connect_denies else (),
+        # wherever connections are looked at: what is counted is not on the wire either
+        routing=connect,
+        refuses=policy.connect_denies,
     )

@@ -20,7 +20,7 @@ from flowproof.lower.seccomp.numbers import (
     IPPROTO_TCP,
     IPPROTO_UDP,
     IPV6_2292PKTOPTIONS,
-    IPV6_2292RTHDR,
+    IPV6_FLOWLABEL_MGR,
     IPV6_RTHDR,
     NETLINK_ROUTE,
     SECCOMP_DATA_ARCH,
@@ -52,12 +52,13 @@ _DECIDED = ("connect", "sendto", "sendmsg", "sendmmsg")
 
 _ROUTING = (
     (IPPROTO_IP, IP_OPTIONS, "IP_OPTIONS"),
-    (IPPROTO_IPV6, IPV6_2292RTHDR, "IPV6_2292RTHDR"),
     (IPPROTO_IPV6, IPV6_2292PKTOPTIONS, "IPV6_2292PKTOPTIONS"),
+    (IPPROTO_IPV6, IPV6_FLOWLABEL_MGR, "IPV6_FLOWLABEL_MGR"),
     (IPPROTO_IPV6, IPV6_RTHDR, "IPV6_RTHDR"),
 )
-"""Options that put a route into every packet of a socket (ip(7), RFC 2292, RFC 3542): the first hop is
-another address than the one that was judged, and a send on a connected socket is never seen."""
+"""Options that put a route into every packet of a socket (ip(7), RFC 2292, RFC 3542; the options of a flow
+label may hold one): the first hop is another address than the one that was judged, and a send on a
+connected socket is never seen."""
 
 _ALLOW = "allow"
 _DECIDE = "decide"
@@ -91,7 +92,7 @@ def program(plan: Plan, arch: str) -> Program:
     fixed = [FixedReply("foreign-abi", None, "EPERM", "foreign-abi")]
     if plan.families:
         fixed += [
-            FixedReply(call, numbers[call], "EPERM", "families")
+            FixedReply(call, numbers[call], "EPERM" if plan.refuses else None, "families")
             for call in ("socket", "socketpair")
         ]
     return Program(
@@ -224,7 +225,7 @@ def _returns(plan: Plan) -> Iterator[Step]:
         yield Step(
             RETURN,
             SECCOMP_RET_USER_NOTIF,
-            "fixed reply EPERM, recorded: socket family",
+            f"{'fixed reply EPERM' if plan.refuses else 'goes on'}, recorded: socket family",
             plan.families,
             label=_FAMILY,
         )

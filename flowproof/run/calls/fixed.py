@@ -1,4 +1,4 @@
-"""Calls with a reply that the artifact fixes: refused whatever their arguments, and recorded."""
+"""Calls with a reply that the artifact fixes, whatever their arguments; recorded."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _PROTOCOLS = {n.IPPROTO_SCTP: "sctp", n.IPPROTO_MPTCP: "mptcp", n.IPPROTO_DCCP: 
 def record_socket(
     caller: Caller, call: str, decision: Decision, arguments: tuple[int, ...]
 ) -> None:
-    """Record a socket or socketpair of a refused family, type or protocol."""
+    """Record a socket or socketpair of another family, type or protocol, refused or let through."""
     family, kind, protocol = (argument & 0xFFFFFFFF for argument in arguments[:3])
     name = family_name(family, kind & n.SOCK_TYPE_MASK, protocol)
     note = f"{call}: family {family}, type {kind & n.SOCK_TYPE_MASK}, protocol {protocol}"
-    what = attempt("socket", (name, name, None), decision, refused=True, note=note)
+    what = attempt("socket", (name, name, None), decision, refused=decision.refused, note=note)
     caller.journal.attempt(caller.who(), what)
 
 

@@ -50,7 +50,8 @@ class Product:
         subprocess.run(["chmod", "-R", "a+rX", str(root)], check=True)
 
     def _runs(self, python: str, code: str) -> bool:
-        words = [*(as_plain() if os.geteuid() == 0 else []), python, "-c", code]
+        # setpriv itself still starts what only root may: `env` in between starts it as the commands will be
+        words = [*([*as_plain(), "env"] if os.geteuid() == 0 else []), python, "-c", code]
         ran = subprocess.run(words, cwd="/", capture_output=True, check=False)
         return ran.returncode == 0
 
