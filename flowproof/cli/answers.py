@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+from flowproof.canonical import printable
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -34,5 +36,23 @@ def because_of(diagnostics: Iterable[Diagnostic]) -> list[str]:
 
 
 def json_text(answer: Mapping[str, object]) -> str:
-    """Return *answer* as JSON for people and programs: indented, and ASCII whatever the locale."""
-    return json.dumps(answer, indent=2) + "\n"
+    """Return *answer* as JSON for people and programs: indented, and ASCII whatever the locale.
+
+    The bytes of a path that are not UTF-8 stand as escapes in it: half a surrogate pair is no JSON text.
+    """
+    text = json.dumps(answer, indent=2)
+    if "\\ud" in text:
+        text = json.dumps(_spelt(answer), indent=2)
+    return text + "\n"
+
+
+def _spelt(value: object) -> object:
+    match value:
+        case str():
+            return printable(value)
+        case dict():
+            return {name: _spelt(member) for name, member in value.items()}
+        case list() | tuple():
+            return [_spelt(member) for member in value]
+        case _:
+            return value

@@ -36,6 +36,8 @@ class Console:
         """Write *data* as it is to standard output."""
         if self.closed:
             return
+        if sys.stdout is None:
+            raise OutputError("it is closed")
         try:
             sys.stdout.flush()
             sys.stdout.buffer.write(data)
@@ -84,6 +86,10 @@ class Console:
     def _write(self, text: str) -> None:
         if self.closed:
             return
+        if sys.stdout is None:  # closed before flowproof began; nothing to say is said all the same
+            if text:
+                raise OutputError("it is closed")
+            return
         try:
             sys.stdout.write(text)
             if not text:
@@ -96,9 +102,11 @@ class Console:
             raise OutputError(failure.strerror) from None
 
 
-def wants_colour(stream: TextIO) -> bool:
+def wants_colour(stream: TextIO | None) -> bool:
     """Say whether *stream* is a terminal and nobody set NO_COLOR (https://no-color.org)."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    if stream is None:
         return False
     try:
         return stream.isatty()

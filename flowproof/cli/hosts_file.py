@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flowproof.addresses import canonical, format_address, parse_address
 from flowproof.diagnostics import Source
+from flowproof.plain_files import read_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,10 +16,10 @@ __all__ = ["read_hosts"]
 def read_hosts(path: str, report: Report) -> dict[str, tuple[str, ...]]:
     """Return name → addresses, both canonical, in the order of the file; mistakes are in *report*."""
     try:
-        with open(path, encoding="utf-8", newline="") as file:
-            source = Source(path, file.read())
+        source = Source(path, read_plain(path).decode("utf-8"))
     except OSError as failure:
-        report.error("FP602", f"cannot read `{path}`: {failure.strerror}", None, "see `--hosts`")
+        why = failure.strerror or "unknown error"
+        report.error("FP602", f"cannot read `{path}`: {why}", None, "`--hosts` takes a file")
         return {}
     except UnicodeDecodeError:
         report.error("FP602", f"`{path}` is not UTF-8", None, "save it as UTF-8")

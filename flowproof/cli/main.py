@@ -6,7 +6,7 @@ is imported only when it runs: start-up is most of what a small command costs.
 
 from __future__ import annotations
 
-import gc
+import os
 import sys
 
 from flowproof import __version__
@@ -23,6 +23,7 @@ __all__ = ["main"]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line (default: the process's own) and return its exit code."""
+    _open_standard_descriptors()
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         if words in (["--version"], ["-V"]):
@@ -36,13 +37,40 @@ def main(argv: Sequence[str] | None = None) -> int:
         return report_bug(bug)
 
 
+def _open_standard_descriptors() -> None:
+    """Put /dev/null on each of 0, 1 and 2 that is closed, for flowproof and for a command that it runs.
+
+    A file that is opened later would get the number, and be read or written as a standard stream.
+    `sys.stdout` stays None where it was closed: an answer that nobody can get is no answer.
+    """
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            nothing = os.open(os.devnull, os.O_RDWR)
+            if nothing != descriptor:
+                os.dup2(nothing, descriptor)
+                os.close(nothing)
+            os.set_inheritable(descriptor, True)
+    if sys.stderr is None:  # what the interpreter gives where 2 was closed
+        sys.stderr = os.fdopen(2, "w", errors="backslashreplace", closefd=False)
+
+
 def _version() -> int:
+    problem = "it is closed"
     try:
-        sys.stdout.write(f"flowproof {__version__}\n")
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.write(f"flowproof {__version__}\n")
+            sys.stdout.flush()
+            return 0
     except BrokenPipeError:
         _drop_output()
-    return 0
+        return 0
+    except OSError as failure:
+        _drop_output()
+        problem = failure.strerror or "unknown error"
+    sys.stderr.write(f"flowproof: error: cannot write the answer: {problem}\n")
+    return 4
 
 
 def _command(words: list[str]) -> int:
@@ -72,6 +100,8 @@ def _command(words: list[str]) -> int:
 
 def _run(arguments: Arguments, console: Console) -> int:
     if arguments.command != "run":
+        import gc
+
         # Short-lived, and nothing that they build is a cycle: a third of a large compile is collection.
         gc.disable()
     match arguments.command:
@@ -102,7 +132,6 @@ def _run(arguments: Arguments, console: Console) -> int:
 
 def _interrupted() -> int:
     """End as the signal would have: a shell loop around flowproof then ends too."""
-    import os
     import signal
 
     _drop_output()
@@ -114,8 +143,6 @@ def _interrupted() -> int:
 
 def _drop_output() -> None:
     """Point standard output at nothing, because the interpreter flushes it once more at its end."""
-    import os
-
     try:
         descriptor = sys.stdout.fileno()
     except (OSError, ValueError, AttributeError):  # replaced by a test, or closed

@@ -23,6 +23,9 @@ __all__ = ["Attempt", "as_data", "attempts_of", "show", "wanted"]
 _MOST = 20
 """Attempts that are shown; the record has them all."""
 
+_IN_SENTENCES = ("tcp", "udp", "unix")
+"""The protocols whose destinations a sentence can name."""
+
 _COLOURS = {
     Verdict.PASS: "bold green",
     Verdict.FAIL: "bold red",
@@ -105,6 +108,10 @@ def wanted(attempt: Attempt, rules: Mapping[str, RuleRow], control: str) -> str 
     """Return what would let *attempt* through if it was wanted, or None where nothing can."""
     if attempt.destination is None or attempt.operation in ("socket", "foreign"):
         return None
+    if attempt.protocol not in _IN_SENTENCES:
+        return None  # another family, or an address that is none: no destination is written for it
+    if not _is_sentence(f"allow {_action(attempt)} {attempt.target}"):
+        return None  # port 0 is none to write down
     rule = rules.get(attempt.by or "")
     if rule is not None and not _catch_all(rule):
         if rule.place is not None and rule.place.pack:
@@ -112,13 +119,28 @@ def wanted(attempt: Attempt, rules: Mapping[str, RuleRow], control: str) -> str 
         if " except " in _rule_proper(rule):
             return f"`{rule.id}` names it: add `, {attempt.target}` to its `except`"
         return f"`{rule.id}` names it: add `except {attempt.target}` there"
-    action = "listen on" if attempt.operation == "listen" else "connect to"
-    if attempt.operation != "listen" and attempt.protocol in ("tcp", "udp"):
-        action = f"connect {attempt.protocol} to"
+    action = _action(attempt)
     target = attempt.target
     if attempt.name and attempt.port is not None:
         target = f"{attempt.name}:{attempt.port}"
     return f"add a rule: `{control}.{_slug(target)}: allow {action} {target}`"
+
+
+def _action(attempt: Attempt) -> str:
+    if attempt.operation == "listen":
+        return "listen on"
+    return "connect to" if attempt.protocol == "unix" else f"connect {attempt.protocol} to"
+
+
+def _is_sentence(words: str) -> bool:
+    """Say whether *words* are a sentence of the language: no other one is worth a hint."""
+    from flowproof.diagnostics import Report, Source
+    from flowproof.source.documents import Text
+    from flowproof.syntax.parse import parse_sentence
+
+    report, source = Report(), Source("hint", words)
+    text = Text(words, source.span(0, len(words)), tuple(range(len(words) + 1)))
+    return parse_sentence(text, report) is not None and not report.errors
 
 
 def _catch_all(rule: RuleRow) -> bool:

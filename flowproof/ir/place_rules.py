@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flowproof.canonical import printable
 from flowproof.ir.model import OPERATIONS, Destinations, Origin, Rule
 from flowproof.ir.places import Places
 from flowproof.syntax import tree
@@ -18,8 +19,8 @@ DESTROY = ("delete", "rename", "truncate")
 
 
 def origin_of(span: Span, pack: str | None) -> Origin:
-    """Return the origin of a rule whose sentence is at *span*."""
-    return Origin(span.file, span.line, span.column, pack, span)
+    """Return the origin of a rule whose sentence is at *span*; its file's name is Unicode text."""
+    return Origin(printable(span.file), span.line, span.column, pack, span)
 
 
 def place_rule(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from flowproof.canonical import printable
 from flowproof.ir.check import check_policy
 from flowproof.ir.model import OPERATIONS, Destinations, Policy, Rule, Scope
 from flowproof.ir.place_rules import origin_of
@@ -106,8 +107,8 @@ def resolve_flow(loaded: LoadedFlow, report: Report) -> Resolved | None:
         control.description.value if control and control.description else None,
         rules,
         (
-            (flow.source.name, flow.sha256),
-            *((pack.source.name, pack.sha256) for pack in loaded.packs),
+            (printable(flow.source.name), flow.sha256),
+            *((printable(pack.source.name), pack.sha256) for pack in loaded.packs),
         ),
         report,
     )
@@ -135,7 +136,7 @@ def resolve_pack(loaded: LoadedPack, report: Report) -> Resolved | None:
         pack.title.value if pack.title else None,
         pack.description.value if pack.description else None,
         rules,
-        tuple((p.source.name, p.sha256) for p in (pack, *loaded.packs)),
+        tuple((printable(p.source.name), p.sha256) for p in (pack, *loaded.packs)),
         report,
     )
     if policy is None or report.failures > before:

@@ -90,6 +90,9 @@ ADVICE: dict[Code, str] = {
     ),
     Code.UNASSERTED: "add a rule that can be judged (deny, never or expect no)",
     Code.PLATFORM: "run on Linux; `compile`, `check` and `explain` work everywhere",
-    Code.RECORD_TORN: "run again; a record is complete or it is no evidence",
+    Code.RECORD_TORN: (
+        "name a folder that can be written with `--record`, and run again; a record is complete or it"
+        " is no evidence"
+    ),
 }
 """What to do, for each code; every code has its line."""

@@ -6,10 +6,11 @@ import json
 import os
 
 from flowproof.canonical import canonical, digest
+from flowproof.plain_files import read_plain
 from flowproof.record.codec import from_json
 from flowproof.record.faults import recount_faults
 from flowproof.record.model import Hits
-from flowproof.record.store import RECORD, RUNS
+from flowproof.record.store import RECORD, RUNS, is_run_id
 from flowproof.record.tally import recount
 from flowproof.record.verdict import facts_of, judge
 from flowproof.values import Value
@@ -50,14 +51,21 @@ class Stored(Value):
 
 
 def run_folders(root: str) -> tuple[str, ...]:
-    """Return the folders of all runs under *root*, oldest first."""
+    """Return the folders of all runs under *root*, oldest first.
+
+    What has the name of a run and is no folder is among them: whatever was done to the newest run, an
+    older one does not count in its place. So is the folder of the runs itself where it cannot be listed.
+    """
     runs = os.path.join(root, RUNS)
     try:
         names = sorted(os.listdir(runs))
-    except (FileNotFoundError, NotADirectoryError):
-        return ()
-    paths = (os.path.join(runs, name) for name in names)
-    return tuple(path for path in paths if os.path.isdir(path))
+    except FileNotFoundError:
+        return (runs,) if os.path.islink(runs) else ()
+    except OSError:
+        return (runs,)
+    return tuple(
+        path for name in names if os.path.isdir(path := os.path.join(runs, name)) or is_run_id(name)
+    )
 
 
 def read(folder: str) -> Stored:
@@ -86,8 +94,7 @@ def read(folder: str) -> Stored:
 
 def _bytes(path: str) -> bytes | Problem:
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        return read_plain(path)
     except FileNotFoundError:
         return Problem("missing", path, "there is no such file")
     except OSError as error:

@@ -24,7 +24,7 @@ class Folders(Value):
         """Return the folders of a run; one that is the root or no absolute path stays spelt out."""
         named = (("${cwd}", cwd), ("${home}", home), ("${tmp}", tmp))
         forms = {
-            form.rstrip("/"): word
+            printable(form.rstrip("/")): word
             for word, path in reversed(named)  # where two are one folder, the first word stands
             for form in (path, os.path.realpath(path))
             if path.startswith("/") and form.rstrip("/")
@@ -33,10 +33,11 @@ class Folders(Value):
 
     def path(self, path: str) -> str:
         """Return *path* with the folder that it lies in put back."""
+        path = printable(path)
         for folder, word in self.known:
             if path == folder or path.startswith(folder + "/"):
-                return printable(word + path[len(folder) :])
-        return printable(path)
+                return word + path[len(folder) :]
+        return path
 
     def text(self, text: str) -> str:
         """Return *text* with every path in it that lies in a known folder put back."""

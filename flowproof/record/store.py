@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import time
 from contextlib import suppress
 
@@ -27,6 +28,7 @@ __all__ = [
     "LaneFile",
     "RunFolder",
     "UnwritableRecord",
+    "is_run_id",
     "new_run_id",
     "record_bytes",
     "utc",
@@ -34,6 +36,9 @@ __all__ = [
 
 RUNS = os.path.join(".flowproof", "runs")
 RECORD = "record.json"
+_RUN_ID = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}(\.[0-9]+)?Z-[0-9a-f]+\Z"
+)
 _BUFFER = 1 << 16
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0)  # Windows has neither it nor files opened by folder
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CLOEXEC
@@ -61,6 +66,11 @@ def new_run_id(seconds: float) -> str:
     whole, micros = divmod(int(seconds * 1_000_000), 1_000_000)
     begun = time.strftime("%Y-%m-%dT%H-%M-%S", time.gmtime(whole))
     return f"{begun}.{micros:06}Z-{_random(3)}"
+
+
+def is_run_id(name: str) -> bool:
+    """Say whether *name* is the id of a run, in the form that `new_run_id` gives them."""
+    return _RUN_ID.match(name) is not None
 
 
 def record_bytes(record: RunRecord) -> bytes:

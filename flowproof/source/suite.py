@@ -6,6 +6,7 @@ import os
 from hashlib import sha256
 
 from flowproof.near import near_miss
+from flowproof.plain_files import read_plain
 from flowproof.source import flow as flows
 from flowproof.source import pack as packs
 from flowproof.source.decode import LIMIT
@@ -200,8 +201,7 @@ class _Loader:
 
     def _bytes(self, path: str, at: Span | None) -> bytes | None:
         try:
-            with open(path, "rb") as file:
-                return file.read(LIMIT + 1)
+            return read_plain(path, LIMIT + 1)
         except OSError as error:
             near = near_miss(os.path.basename(path), _packs_beside(path)) if at else None
             self._report.error(

@@ -119,13 +119,25 @@ def _mend(parser: Parser, words: list[Token], at: int, text: Text, report: Repor
     token = words[at]
     expected = parser.expected()
     keywords = unexpected.keywords(parser.tables, expected)
-    if token.type not in {END, BAD} and (near := near_miss(token.text, keywords)):
+    everything = unexpected.means_everything(token, expected)
+    if (
+        token.type not in {END, BAD}
+        and not everything
+        and (near := near_miss(token.text, keywords))
+    ):
         unexpected.misspelt(token, near, text, report)
         return [*words[:at], token.retyped(keywords[near]), *words[at + 1 :]]
     unexpected.report(parser.tables, token, expected, words[:at], text=text, found=report)
     if token.type in {END, BAD}:
         return []
     rest = [word.type for word in words[at + 1 :]]
+    for kinds in (
+        (["TO", "ANYTHING"], ["ON", "ANYTHING"], ["CONNECT", "TO", "ANYTHING"])
+        if everything
+        else ()
+    ):
+        if parser.accepts([*kinds, *rest]):
+            return [*words[:at], *map(token.retyped, kinds), *words[at + 1 :]]
     # where the sentence could end, what follows is too much rather than a word too few
     for kind in () if END in expected else keywords.values():
         if parser.accepts([kind, token.type, *rest]):

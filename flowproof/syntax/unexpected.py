@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from flowproof.source.documents import Text
     from flowproof.syntax.driver import Tables, Token
 
-__all__ = ["describe", "keywords", "misspelt", "report"]
+__all__ = ["describe", "keywords", "means_everything", "misspelt", "report"]
 
 _DESTINATION = {"WORD", "STRING", "BRACKETED", "UNIX", "ANYTHING"}
 # As a sentence has them
@@ -41,7 +41,7 @@ _SAID_ELSEWHERE = {
         "execute": "exec run spawn start",
         "call": "use invoke tool",
         "under": "in from below inside within of on",
-        "anywhere": "everywhere",
+        "anywhere": "everywhere all any everything anything",
         "except": "unless but without excluding save",
         "because": "reason since",
         "else": "otherwise",
@@ -49,6 +49,14 @@ _SAID_ELSEWHERE = {
     }.items()
     for word in words.split()
 }
+
+
+_EVERYTHING = {"all", "any", "anything", "everything"}
+
+
+def means_everything(token: Token, expected: Iterable[str]) -> bool:
+    """Say whether *token* stands for every destination in the place of an action, a `to` or an `on`."""
+    return token.text.lower() in _EVERYTHING and not {"CONNECT", "TO", "ON"}.isdisjoint(expected)
 
 
 def keywords(tables: Tables, expected: Iterable[str]) -> dict[str, str]:
@@ -153,6 +161,10 @@ def _closed(text: str) -> str | None:
 
 
 def _way_out(tables: Tables, token: Token, expected: list[str], before: list[Token]) -> str | None:
+    if means_everything(token, expected):
+        verb = " ".join(word.text for word in before)
+        way = "connect to" if "CONNECT" in expected else "to" if "TO" in expected else "on"
+        return f"write `{verb} {way} anything`"
     meant = _SAID_ELSEWHERE.get(token.text.lower())
     if meant == "," and "COMMA" in expected:
         return "a list is parted by commas"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import jsonschema
@@ -17,7 +19,7 @@ from flowproof.diagnostics import Report
 from flowproof.ir.resolve import resolve_suite
 from flowproof.ir.serialize import digest
 from flowproof.record.model import Verdict
-from flowproof.record.store import new_run_id
+from flowproof.record.store import is_run_id, new_run_id
 from flowproof.resources import data
 from flowproof.source.suite import load
 
@@ -234,3 +236,65 @@ def test_words_of_a_file_cannot_drive_the_terminal(tmp_path: Path) -> None:
 def test_the_schema_refuses_what_is_no_state(state: str) -> None:
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"state": state}, SCHEMA["$defs"]["control"]["properties"]["evidence"])
+
+
+def _a_file(path: Path) -> None:
+    path.write_text("gone")
+
+
+def _a_dangling_link(path: Path) -> None:
+    path.symlink_to("nowhere")
+
+
+def _a_circle_of_links(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+def _an_empty_folder(path: Path) -> None:
+    path.mkdir()
+
+
+def _a_link_to_the_older_run(path: Path) -> None:
+    path.symlink_to(min(path.parent.iterdir()).name)
+
+
+@pytest.mark.parametrize(
+    "put",
+    [_a_file, _a_dangling_link, _a_circle_of_links, _an_empty_folder, _a_link_to_the_older_run],
+)
+def test_an_older_pass_does_not_count_for_a_run_that_was_replaced(
+    tmp_path: Path, put: Callable[[Path], None]
+) -> None:
+    ir = flow(tmp_path)
+    write_run(tmp_path, "bot.a", RULES, ir=ir)
+    newest = write_run(tmp_path, "bot.a", RULES, (event(RULES, "bot.a.rest"),), ir=ir)
+    assert audited(tmp_path).exit.code == 1
+    shutil.rmtree(newest)
+    put(newest)
+    assert audited(tmp_path).exit.code == 4
+    assert audited(tmp_path, newest.name).exit.code == 4
+
+
+def test_what_has_no_name_of_a_run_is_no_run(tmp_path: Path) -> None:
+    folder = write_run(tmp_path, "bot.a", RULES, ir=flow(tmp_path))
+    (folder.parent / ".gitignore").write_text("*")
+    (folder.parent / "zzz").symlink_to("nowhere")
+    assert audited(tmp_path).exit.code == 0
+
+
+@pytest.mark.parametrize("put", [_a_file, _a_dangling_link, _a_circle_of_links])
+def test_a_folder_of_runs_that_was_replaced_is_no_evidence(
+    tmp_path: Path, put: Callable[[Path], None]
+) -> None:
+    below = tmp_path / "below"
+    below.mkdir()
+    write_run(below, "bot.a", RULES, ir=flow(below))
+    assert audited(tmp_path).exit.code == 0
+    (tmp_path / ".flowproof").mkdir()
+    put(tmp_path / ".flowproof" / "runs")  # where `--record` had put a newer one
+    assert audited(tmp_path).exit.code == 4
+
+
+def test_every_id_of_a_run_is_known_for_one() -> None:
+    assert is_run_id(new_run_id(0.0))
+    assert is_run_id(new_run_id(1796000000.5))

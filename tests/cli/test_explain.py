@@ -148,10 +148,19 @@ def test_the_page_of_a_code_is_printed(capsys: pytest.CaptureFixture[str]) -> No
     assert main(["explain", "fp101"]) == 0
 
 
-def test_an_unknown_code_gets_its_near_miss(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "FP1O1"]) == 2
-    assert main(["explain", "FP011"]) == 2
-    assert "did you mean `FP101`?" in capsys.readouterr().err
+@pytest.mark.parametrize("word", ["FP999", "FP99", "FP1011", "XP101"])
+def test_an_unknown_code_gets_no_near_miss_which_is_about_something_else(
+    word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", word]) == 2
+    told = capsys.readouterr().err
+    assert "did you mean" not in told
+    assert "codes are FP and three digits" in told
+
+
+def test_a_hyphen_and_small_letters_make_no_other_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "fp-101"]) == 0
+    assert capsys.readouterr().out.startswith("# FP101:")
 
 
 def test_a_path_alone_asks_for_an_event(flow: str, capsys: pytest.CaptureFixture[str]) -> None:

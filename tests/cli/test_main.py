@@ -132,3 +132,96 @@ def test_a_reader_that_goes_away_changes_no_exit_code() -> None:
     finally:
         os.close(write)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+FLOW = """\
+name: Tidy up
+agent:
+  command: {python} probe.py
+control:
+  id: bot.a
+  rules:
+    bot.a.rest: deny connect to anything else
+"""
+
+
+def _without(descriptors: str, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run flowproof with some of its standard descriptors closed, as a shell's `>&-` leaves them."""
+    shell = f'exec "$@" {descriptors}'
+    return subprocess.run(
+        ["/bin/sh", "-c", shell, "sh", sys.executable, "-m", "flowproof", *words],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.fixture
+def probed(tmp_path: Path) -> Path:
+    """Return a folder with a flow whose command writes down what its descriptors are."""
+    (tmp_path / "a.flow.yaml").write_text(FLOW.format(python=sys.executable))
+    (tmp_path / "probe.py").write_text(
+        "import os\n"
+        "found = [os.readlink(f'/proc/self/fd/{n}') for n in range(3)]\n"
+        "open('found.txt', 'w').write(' '.join(found))\n"
+        "os.write(1, b'out'), os.write(2, b'err')\n"
+    )
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--version",),
+        ("--help",),
+        ("check", "--format", "json", "a.flow.yaml"),
+        ("explain", "a.flow.yaml", "connect tcp 192.0.2.1:443"),
+        ("compile", "--target", "linux-x86_64", "--emit", "listing", "a.flow.yaml"),
+        ("fmt", "a.flow.yaml"),
+        ("audit", "."),
+    ],
+)
+def test_an_answer_to_a_closed_descriptor_is_no_answer(
+    probed: Path, words: tuple[str, ...]
+) -> None:
+    done = _without(">&-", *words, cwd=probed)
+    assert done.returncode == 4, done.stderr
+    assert "cannot write the answer: it is closed" in done.stderr
+    assert _without(">&- 2>&-", *words, cwd=probed).returncode == 4
+    assert _without("<&- >&- 2>&-", *words, cwd=probed).returncode == 4
+
+
+def test_what_is_told_to_a_closed_standard_error_changes_no_exit_code(probed: Path) -> None:
+    done = _without("2>&-", "check", "none.flow.yaml", cwd=probed)
+    assert (done.returncode, done.stderr) == (2, "")
+    done = _without("2>&- <&-", "check", "a.flow.yaml", cwd=probed)
+    assert done.returncode == flowproof("check", str(probed / "a.flow.yaml")).returncode
+
+
+def test_a_full_disk_is_no_answer_of_the_version() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "flowproof", "--version"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            check=False,
+        )
+    assert (done.returncode, "No space left" in done.stderr) == (4, True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what /proc says of descriptors")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_command_finds_the_null_device_where_a_descriptor_was_closed(
+    probed: Path, closed: str
+) -> None:
+    done = _without(closed, "run", "a.flow.yaml", cwd=probed)
+    assert done.returncode == 0, done.stderr
+    found = (probed / "found.txt").read_text().split()
+    for number, sign in enumerate(("<&-", ">&-", "2>&-")):
+        if sign in closed.split():
+            assert found[number] == "/dev/null", found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from handmade_runs import Line, event, rule
 
 from flowproof.cli.outcome import attempts_of, wanted
@@ -94,3 +95,20 @@ def test_a_packs_named_refusal_is_not_opened_by_the_flow() -> None:
 def test_a_socket_family_has_no_way_in() -> None:
     assert way_out("bot.rest", operation="socket", destination="packet", port=None) is None
     assert way_out("bot.rest", operation="foreign", destination="connect", port=None) is None
+
+
+@pytest.mark.parametrize("by", ["bot.rest", "bot.default.connect", "bot.db", "bot.net"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"protocol": "other", "destination": "family 2, 8 bytes", "port": None},
+        {"protocol": "other", "destination": "no family", "port": None},
+        {"protocol": "sctp", "destination": "192.0.2.1", "port": 443},
+        {"operation": "listen", "destination": "0.0.0.0", "port": 0},
+        {"operation": "listen", "destination": "::", "port": 0},
+        {"protocol": "udp", "destination": "192.0.2.1", "port": 0},
+        {"protocol": "unix", "destination": "/run/my { sock", "port": None},
+    ],
+)
+def test_what_no_sentence_can_say_gets_no_hint(by: str, changes: dict[str, object]) -> None:
+    assert way_out(by, **changes) is None

@@ -676,6 +676,8 @@ def test_a_record_that_cannot_be_written_is_an_evidence_error_and_nothing_runs(
     mark = tmp_path / "mark"
     outcome = run(never(), started(mark), record_root=str(tmp_path))
     assert (outcome.exit_code, outcome.folder) == (ExitCode.EVIDENCE, None)
+    told = outcome.record.controls[0].explanation
+    assert "`--record`" in told  # running again alone would end the same way
     assert "cannot be written" in outcome.reasons[0]
     assert not mark.exists()
 

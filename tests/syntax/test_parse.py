@@ -193,3 +193,30 @@ def test_a_reason_holds_what_is_between_its_quotes() -> None:
     )
     assert sentence is not None
     assert sentence.reason == r'a "b" \ never, {x}'
+
+
+@pytest.mark.parametrize("word", ["all", "any", "everything", "anything", "All"])
+@pytest.mark.parametrize(
+    ("before", "way"),
+    [
+        ("deny", "deny connect to anything"),
+        ("expect no", "expect no connect to anything"),
+        ("never connect", "never connect to anything"),
+        ("deny connect udp", "deny connect udp to anything"),
+        ("deny listen", "deny listen on anything"),
+    ],
+)
+def test_every_word_for_everything_is_told_how_a_sentence_says_it(
+    word: str, before: str, way: str
+) -> None:
+    for behind in ("", ' because "x"'):
+        report = Report()
+        assert parse_sentence(text_of(f"{before} {word}{behind}"), report) is None
+        assert [(d.code, d.help) for d in report] == [("FP301", f"write `{way}`")]
+
+
+@pytest.mark.parametrize("word", ["all", "any", "everything"])
+def test_every_path_is_anywhere(word: str) -> None:
+    report = Report()
+    assert parse_sentence(text_of(f"deny delete {word}"), report) is None
+    assert [d.help for d in report] == ["the word here is `anywhere`"]

@@ -40,20 +40,16 @@ def run(arguments: Arguments, console: Console) -> int:
 
 
 def _page(word: str, arguments: Arguments, console: Console) -> int:
-    from flowproof.near import near_miss
     from flowproof.resources import data, data_path
 
-    code = word.upper()
+    code = word.upper().replace("-", "")
     known = sorted(
         name.removesuffix(".md") for name in os.listdir(data_path("docs", "codes")) if "FP" in name
     )
     if code not in known:
-        near = near_miss(code, known)
-        raise UsageError(
+        raise UsageError(  # a code two digits off is about something else: no near miss
             f"no diagnostic has the code `{word}`",
-            f"did you mean `{near}`?"
-            if near
-            else "codes are FP and three digits, as messages print",
+            "codes are FP and three digits, as messages print",
         )
     page = data("docs", "codes", f"{code}.md")
     if arguments.json:

@@ -10,6 +10,7 @@ from flowproof.cli.console import printable
 from flowproof.diagnostics import DiagnosticsError, Report
 from flowproof.exit_codes import ExitCode, worst
 from flowproof.fmt.document import formatted, meaning_of
+from flowproof.plain_files import read_plain
 from flowproof.source import flow as flows
 from flowproof.source import pack as packs
 from flowproof.source.suite import load
@@ -85,8 +86,7 @@ def _form(path: str, report: Report) -> _Form | None:
         (loaded,) = suite.flows or suite.packs
         meaning = meaning_of(loaded, own)
         if meaning is not None and not own.errors:
-            with open(path, "rb") as file:
-                data = file.read()
+            data = read_plain(path)
             form = _Form(path, data, formatted(loaded, data, meaning))
     for diagnostic in own:
         report.add(diagnostic)
