@@ -166,6 +166,7 @@ def _program(program: Program) -> dict[str, Any]:
         "fixed": [_plain(reply) for reply in program.fixed],
         "refused": [_plain(call) for call in program.refused],
         "options": [_plain(option) for option in program.options],
+        "cached": _listed(program.cached),
     }
 
 
@@ -345,6 +346,7 @@ def _read_program(node: Node, rules: int) -> Program:
         fixed=held["fixed"].each(_read_fixed),
         refused=held["refused"].each(lambda call: RefusedCall(*_read_call(call, RefusedCall))),
         options=held["options"].each(_read_option),
+        cached=held["cached"].each(_read_range),
     )
 
 

@@ -240,7 +240,9 @@ class RefusedOption(Value):
 
 
 class Program(Value):
-    """The cBPF program of one architecture. *arch* is the name of the target architecture."""
+    """The cBPF program of one architecture. *arch* is the name of the target architecture; *cached* are
+    ranges of numbers that the kernel allows without running it, where that was worked out.
+    """
 
     arch: str
     instructions: tuple[Instruction, ...]
@@ -248,6 +250,7 @@ class Program(Value):
     fixed: tuple[FixedReply, ...]
     refused: tuple[RefusedCall, ...]
     options: tuple[RefusedOption, ...] = ()
+    cached: tuple[tuple[int, int], ...] = ()
 
 
 class Artifact(Value):

@@ -32,13 +32,17 @@ COMMANDS: dict[str, Command] = {
             1,
             (
                 Option(
-                    "--target", "|".join(TARGETS), "what to compile for", TARGETS, required=True
+                    "--target",
+                    "|".join((*TARGETS, "all")),
+                    "what to compile for; all: how well each target carries each rule",
+                    (*TARGETS, "all"),
+                    required=True,
                 ),
                 Option(
                     "--emit",
-                    "listing|ir|json|bin",
+                    "listing|ir|json|bin|c",
                     "what goes to standard output (default: listing)",
-                    ("listing", "ir", "json", "bin"),
+                    ("listing", "ir", "json", "bin", "c"),
                 ),
                 Option("-o", "DIR", "write artifact, listing and program into DIR instead"),
                 Option("--hosts", "FILE", "bind names as FILE, in the form of /etc/hosts, says"),
@@ -48,8 +52,24 @@ COMMANDS: dict[str, Command] = {
                     "report: go on where the target does not carry a rule (default: exact)",
                     ("exact", "report"),
                 ),
+                Option("--no-verify", "", "leave the proof out: the artifact says `not verified`"),
             ),
-            details="A folder needs -o: each of its flows is compiled.",
+            details=(
+                "A folder needs -o: each of its flows is compiled.\n"
+                "What is compiled is proved to mean the policy, and says so."
+            ),
+        ),
+        Command(
+            "verify",
+            "prove that an artifact from elsewhere means a policy, or say where it does not",
+            "ARTIFACT POLICY",
+            2,
+            2,
+            (_FORMAT,),
+            details=(
+                "ARTIFACT is what `compile --emit json` or `compile -o` wrote; POLICY a flow or a pack.\n"
+                "Ends with 0 for a proof and with 1 for a difference, which is printed."
+            ),
         ),
         Command(
             "fmt",
@@ -93,11 +113,13 @@ COMMANDS: dict[str, Command] = {
                     "DIR",
                     "write the record below DIR/.flowproof/runs (default: the folder of PATH)",
                 ),
+                Option("--allow-unverified", "", "run an artifact that says `not verified`"),
                 _FORMAT,
             ),
             trailing=True,
             details=(
-                "PATH is a flow, a folder of flows, or a pack with the command to run behind `--`."
+                "PATH is a flow, a folder of flows, or a pack with the command to run behind `--`.\n"
+                "An artifact (`*.json`) takes a command too; `flowproof verify` proves one first."
             ),
         ),
         Command(

@@ -109,6 +109,8 @@ def _run(arguments: Arguments, console: Console) -> int:
             from flowproof.cli.commands.check import run
         case "compile":
             from flowproof.cli.commands.compile import run
+        case "verify":
+            from flowproof.cli.commands.verify import run
         case "fmt":
             from flowproof.cli.commands.fmt import run
         case "explain":

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from flowproof.cli.console import Console
     from flowproof.cli.rendering import Line
-    from flowproof.ir.resolve import Resolved
     from flowproof.record.model import RuleRow, RunRecord
     from flowproof.run.recorder import Outcome
 
@@ -158,7 +157,7 @@ def _slug(text: str) -> str:
     return "-".join(parts)
 
 
-def show(resolved: Resolved, outcome: Outcome, console: Console) -> None:
+def show(file: str, outcome: Outcome, console: Console) -> None:
     """Print the final report of a run to standard error: standard output is the command's."""
     record = outcome.record
     console.err("")
@@ -171,7 +170,7 @@ def show(resolved: Resolved, outcome: Outcome, console: Console) -> None:
             console.err(f"  because {printable(reason)}")
     if outcome.folder:
         console.err(f"  record: {printable(outcome.folder)}")
-    console.err(f"flowproof: {printable(resolved.file)}: exit {outcome.exit_code}")
+    console.err(f"flowproof: {printable(file)}: exit {outcome.exit_code}")
 
 
 def _lines(record: RunRecord, attempts: tuple[Attempt, ...]) -> Iterator[Line]:
@@ -249,15 +248,15 @@ def _what_it_does(rule_id: str, attempt: Attempt) -> str:
     return "refuses it" if attempt.refused else "lets it through"
 
 
-def as_data(resolved: Resolved, outcome: Outcome) -> dict[str, object]:
+def as_data(file: str, control_id: str, outcome: Outcome) -> dict[str, object]:
     """Return the outcome as JSON-shaped data; the record in full lies in its folder."""
     record = outcome.record
     rules = {rule.id: rule for rule in record.rules}
     lanes = read(outcome.folder).lanes if outcome.folder else {}
     control = record.controls[0]
     return {
-        "file": resolved.file,
-        "control": resolved.policy.control,
+        "file": file,
+        "control": control_id,
         "folder": outcome.folder,
         "exit": {"code": int(outcome.exit_code), "because": list(outcome.reasons)},
         "run": record.run.id,

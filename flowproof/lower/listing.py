@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 from flowproof.addresses import LAST, format_address
 from flowproof.ir.ports import LAST_PORT
 
@@ -29,6 +31,7 @@ _SPECIAL = {
     "unreadable": "an address of no known kind",
     "unix": "a unix socket outside the run that no rule names",
 }
+_WIDEST = {"4": 33, "6": 48}  # characters of an interval of addresses, of all but a few of IPv6
 _SHOWN = 4  # ids of a list that has more than one of them to spare
 
 
@@ -40,9 +43,14 @@ def some(ids: Iterable[str]) -> str:
     return ", ".join(listed)
 
 
-def columns(rows: Sequence[Sequence[str]], indent: str = "  ") -> Iterator[str]:
-    """Yield *rows* with every column but the last as wide as its widest cell."""
+def columns(
+    rows: Sequence[Sequence[str]], indent: str = "  ", least: Sequence[int] = ()
+) -> Iterator[str]:
+    """Yield *rows* with every column but the last as wide as its widest cell, and *least* at the least:
+    a row more then moves no other.
+    """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)] if rows else []
+    widths = [max(pair) for pair in zip_longest(widths, least, fillvalue=0)]
     for cells in rows:
         padded = [cell.ljust(width) for cell, width in zip(cells[:-1], widths, strict=False)]
         yield (indent + "  ".join((*padded, cells[-1]))).rstrip()
@@ -53,6 +61,8 @@ def heading(artifact: Artifact) -> Iterator[str]:
     yield f"control  {artifact.control}{f' ({artifact.title})' if artifact.title else ''}"
     yield f"target   {artifact.target}"
     yield f"meaning  {artifact.digests.get('ir', 'no digest')}"
+    # how far a proof went changes with any rule: the artifact has it whole
+    yield f"proof    {artifact.verification.partition(' (')[0]}"
 
 
 def rules(artifact: Artifact) -> Iterator[str]:
@@ -142,7 +152,8 @@ def tables(artifact: Artifact) -> Iterator[str]:
             continue
         shown.setdefault(plane, name)
         yield f"  {title}"
-        yield from columns(list(_cells(name, plane, held.ports, words)), "    ")
+        least = (_WIDEST[name[-1]], len("ports 65534-65535"))
+        yield from columns(list(_cells(name, plane, held.ports, words)), "    ", least)
     unseen = _unseen(artifact)
     yield "  besides"
     rows = [

@@ -35,7 +35,7 @@ LDX_LEN, LDX_IMM, LDX_MEM = 0x81, 0x01, 0x61
 ST, STX = 0x02, 0x03
 RET_K, RET_A = 0x06, 0x16
 TAX, TXA, NEG, JA = 0x07, 0x87, 0x84, 0x05
-_ARITHMETIC: dict[int, Callable[[int, int], int]] = {
+ARITHMETIC: dict[int, Callable[[int, int], int]] = {
     0x04: lambda a, b: a + b,
     0x14: lambda a, b: a - b,
     0x24: lambda a, b: a * b,
@@ -53,12 +53,12 @@ _TESTS: dict[int, Callable[[int, int], bool]] = {
     0x45: lambda a, b: bool(a & b),
 }
 _X = 0x08  # BPF_X: the operand is the index register
-_DIVIDE, _LEFT, _RIGHT = 0x34, 0x64, 0x74
+DIVIDE, _LEFT, _RIGHT = 0x34, 0x64, 0x74
 _KNOWN = {
     *(LD_ABS, LD_LEN, LD_IMM, LD_MEM, LDX_LEN, LDX_IMM, LDX_MEM, ST, STX, RET_K, RET_A),
     *(TAX, TXA, NEG, JA),
-    *_ARITHMETIC,
-    *(code | _X for code in _ARITHMETIC),
+    *ARITHMETIC,
+    *(code | _X for code in ARITHMETIC),
     *_TESTS,
     *(code | _X for code in _TESTS),
 }
@@ -104,7 +104,7 @@ def check(program: Sequence[Code]) -> None:
             raise InvalidProgramError(f"{at}: a field is out of range")
         if code == LD_ABS and (k >= DATA_SIZE or k % 4):
             raise InvalidProgramError(f"{at}: a load at {k} of {DATA_SIZE} bytes")
-        if code == _DIVIDE and k == 0:
+        if code == DIVIDE and k == 0:
             raise InvalidProgramError(f"{at}: a division by 0")
         if code in (_LEFT, _RIGHT) and k >= 32:
             raise InvalidProgramError(f"{at}: a shift by {k}")
@@ -159,10 +159,10 @@ def run(program: Sequence[Code], seccomp_data: bytes) -> Outcome:
             return Outcome(k, executed, argument_read)
         elif code == RET_A:
             return Outcome(a, executed, argument_read)
-        elif code & ~_X in _ARITHMETIC:
-            if code & ~_X == _DIVIDE and operand == 0:
+        elif code & ~_X in ARITHMETIC:
+            if code & ~_X == DIVIDE and operand == 0:
                 return Outcome(0, executed, argument_read)  # by the index register: returns 0
-            a = _ARITHMETIC[code & ~_X](a, operand) & _MASK
+            a = ARITHMETIC[code & ~_X](a, operand) & _MASK
         else:
             match code:
                 case 0x05:  # JA

@@ -15,6 +15,8 @@ import pytest
 from authored import load_policy
 
 from flowproof.artifact import codec
+from flowproof.artifact.model import Artifact
+from flowproof.cli.proving import finished
 from flowproof.ir.serialize import to_json
 from flowproof.lower.backend import TARGETS, compile_policy
 from flowproof.lower.seccomp import listing as seccomp_listing
@@ -40,7 +42,9 @@ def test_listing_is_the_golden_one(
     path: Path, target: str, golden: Callable[[Path, str], None]
 ) -> None:
     policy = load_policy(str(path.parent), path.name)
-    artifact = codec.loads(codec.dumps(compile_policy(policy, target)))
+    proved = finished(policy, compile_policy(policy, target))
+    assert isinstance(proved, Artifact), str(proved)
+    artifact = codec.loads(codec.dumps(proved))
     golden(path.parent / f"{target}.txt", LISTINGS[target](artifact))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 from flowproof.cli.arguments import UsageError
@@ -10,7 +11,7 @@ from flowproof.cli.inputs import read, stem_of
 from flowproof.cli.lint import note_packs
 from flowproof.diagnostics import DiagnosticsError, Report
 from flowproof.exit_codes import ExitCode
-from flowproof.lower.backend import compile_policy
+from flowproof.lower.backend import TARGETS, compile_policy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +26,16 @@ __all__ = ["run"]
 
 def run(arguments: Arguments, console: Console) -> int:
     """Compile a flow or a pack, or with ``-o`` each flow of a folder."""
+    collects = gc.isenabled()
+    gc.disable()  # a compile builds values by the hundred thousand, no circle among them, and ends
+    try:
+        return _compile(arguments, console)
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _compile(arguments: Arguments, console: Console) -> int:
     (path,) = arguments.words
     target = arguments.get("--target")
     folder = arguments.get("-o")
@@ -43,22 +54,38 @@ def run(arguments: Arguments, console: Console) -> int:
         strict = arguments.get("--fidelity") != "report"
         for resolved in given.resolved:
             try:
-                artifact = compile_policy(resolved.policy, target, hosts=hosts)
+                for one in TARGETS if target == "all" else (target,):
+                    artifact = compile_policy(resolved.policy, one, hosts=hosts)
+                    report_fidelity(artifact, resolved.policy, report, strict=strict)
+                    compiled.append((resolved.file, resolved.policy, artifact))
             except DiagnosticsError as unbound:  # a name that `--hosts` does not bind, or may not
                 for diagnostic in unbound.diagnostics:
                     report.add(diagnostic)
                 continue
-            report_fidelity(artifact, resolved.policy, report, strict=strict)
             note_packs(resolved.policy, report)
-            compiled.append((resolved.file, resolved.policy, artifact))
     console.diagnose(report)
+    if target == "all" and folder is None and compiled:
+        # the table is the answer, whatever stops a compile of one of them
+        console.out(_table(arguments, [artifact for _, _, artifact in compiled]))
     if report.errors:
         return DiagnosticsError(report.errors).exit
     if given.empty:
         console.complain(f"no flow in `{path}`", "a flow is a file `*.flow.yaml`")
         return ExitCode.EVIDENCE
+    from flowproof.cli.proving import proved, with_cache
+
+    for at, (file, policy, artifact) in enumerate(compiled):
+        if arguments.given("--no-verify"):
+            compiled[at] = (file, policy, with_cache(artifact))
+        else:
+            shown = proved(policy, artifact, console)
+            if shown is None:
+                return ExitCode.BUG
+            compiled[at] = (file, policy, shown)
     if folder is not None:
         return _write_all(given, compiled, folder, console)
+    if target == "all":
+        return ExitCode.OK
     ((_, policy, artifact),) = compiled
     emit = arguments.get("--emit") or "listing"
     if emit == "bin":
@@ -79,10 +106,24 @@ def _check_options(arguments: Arguments, path: str, target: str) -> None:
             "`--emit` chooses what goes to standard output, and `-o` writes all of it to files",
             "give one of them",
         )
-    if arguments.get("--emit") == "bin" and not target.startswith("linux-"):
+    if target == "all" and arguments.get("--emit") not in (None, "listing", "json"):
+        raise UsageError(
+            "`--target all` answers with one table", "`--emit json` has it as data, `-o` all files"
+        )
+    if arguments.get("--emit") in ("bin", "c") and not target.startswith("linux-"):
         raise UsageError(
             f"`{target}` has no program of its own to emit", "`--emit json` has its filter set"
         )
+
+
+def _table(arguments: Arguments, artifacts: list[Artifact]) -> str:
+    from flowproof.cli.fidelity_table import as_data, as_text
+
+    if arguments.get("--emit") == "json":
+        from flowproof.cli.answers import json_text
+
+        return json_text(as_data(artifacts))
+    return as_text(artifacts)
 
 
 def _emitted(kind: str, policy: Policy, artifact: Artifact) -> str:
@@ -96,6 +137,10 @@ def _emitted(kind: str, policy: Policy, artifact: Artifact) -> str:
         from flowproof.artifact.codec import dumps
 
         return dumps(artifact).decode("utf-8")
+    if kind == "c":
+        from flowproof.lower.seccomp.c_source import c_source
+
+        return c_source(artifact)
     return _listing(artifact)
 
 

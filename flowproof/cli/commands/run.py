@@ -12,7 +12,7 @@ from flowproof.cli.inputs import read
 from flowproof.cli.limits import exit_of, seconds_of
 from flowproof.diagnostics import DiagnosticsError, Report
 from flowproof.exit_codes import ExitCode, worst
-from flowproof.values import Value
+from flowproof.values import Value, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,16 +29,19 @@ _LINUX = {"x86_64": "linux-x86_64", "aarch64": "linux-aarch64"}
 
 
 class _Planned(Value):
-    """One run to come."""
+    """One run to come; *resolved* is None where an artifact was given."""
 
-    resolved: Resolved
+    file: str
     artifact: Artifact
+    resolved: Resolved | None = None
 
 
 def run(arguments: Arguments, console: Console) -> int:
     """Run a flow, each flow of a folder in turn, or a pack's rules around a given command."""
     (path,) = arguments.words
     _check_options(arguments, path)
+    if path.endswith(".json"):
+        return _run_artifact(path, arguments, console)
     report = Report()
     given = read(path, report)
     for resolved in given.resolved:
@@ -57,7 +60,47 @@ def run(arguments: Arguments, console: Console) -> int:
     if report.errors:
         return _refuse(report, arguments, console)
     console.diagnose(report)
-    return _run_all(planned, arguments, console)
+    proofs = [_proved(plan, console) for plan in planned]
+    shown = [plan for plan in proofs if plan is not None]
+    if len(shown) < len(planned):
+        return ExitCode.BUG
+    return _run_all(shown, arguments, console)
+
+
+def _run_artifact(path: str, arguments: Arguments, console: Console) -> int:
+    """Run a command under an artifact as it stands: what it says of its proof is its word."""
+    from flowproof.artifact.codec import ArtifactError, loads
+    from flowproof.cli.proving import is_verified
+
+    if not arguments.trailing:
+        raise UsageError("an artifact has no command of its own", "give one behind `--`")
+    try:
+        with open(path, "rb") as file:
+            artifact = loads(file.read())
+    except OSError as failure:
+        return _nothing(
+            f"cannot read `{path}`: {failure.strerror}", ExitCode.USAGE, arguments, console
+        )
+    except ArtifactError as mistake:
+        return _nothing(f"`{path}` is no artifact: {mistake}", ExitCode.USAGE, arguments, console)
+    if artifact.target != _target():
+        message = f"PLATFORM: `{path}` is for {artifact.target}, and this is {_target()}"
+        return _nothing(message, ExitCode.CAPABILITY, arguments, console)
+    if not is_verified(artifact) and not arguments.given("--allow-unverified"):
+        message = (
+            f"`{path}` says `{artifact.verification}`: compile it with its proof, prove it with"
+            " `flowproof verify`, or run it with `--allow-unverified`"
+        )
+        return _nothing(message, ExitCode.CAPABILITY, arguments, console)
+    return _run_all([_Planned(path, artifact)], arguments, console)
+
+
+def _proved(plan: _Planned, console: Console) -> _Planned | None:
+    from flowproof.cli.proving import proved
+
+    assert plan.resolved is not None
+    artifact = proved(plan.resolved.policy, plan.artifact, console)
+    return None if artifact is None else replace(plan, artifact=artifact)
 
 
 def _check_options(arguments: Arguments, path: str) -> None:
@@ -94,7 +137,7 @@ def _plan(resolved: Resolved, target: str, report: Report) -> _Planned:
 
     artifact = compile_policy(resolved.policy, target)
     report_fidelity(artifact, resolved.policy, report, strict=True)
-    return _Planned(resolved, artifact)
+    return _Planned(resolved.file, artifact, resolved)
 
 
 def _run_all(planned: list[_Planned], arguments: Arguments, console: Console) -> int:
@@ -105,7 +148,7 @@ def _run_all(planned: list[_Planned], arguments: Arguments, console: Console) ->
         outcome = _run_one(plan, arguments)
         outcomes.append((plan, outcome))
         if not arguments.json:
-            show(plan.resolved, outcome, console)
+            show(plan.file, outcome, console)
     code = worst(ExitCode(outcome.exit_code) for _, outcome in outcomes)
     if arguments.json:
         because = [reason for _, outcome in outcomes for reason in outcome.reasons]
@@ -113,7 +156,7 @@ def _run_all(planned: list[_Planned], arguments: Arguments, console: Console) ->
             (o.reasons[0] for _, o in outcomes if o.exit_code == code and o.reasons),
             "every control held",
         )
-        runs = [as_data(plan.resolved, outcome) for plan, outcome in outcomes]
+        runs = [as_data(plan.file, plan.artifact.control, outcome) for plan, outcome in outcomes]
         console.out(json_text({"runs": runs, "exit": exit_data(code, because, first)}))
     elif len(outcomes) > 1:
         console.err(f"{len(outcomes)} runs, exit {code.value}")
@@ -123,24 +166,23 @@ def _run_all(planned: list[_Planned], arguments: Arguments, console: Console) ->
 def _run_one(plan: _Planned, arguments: Arguments) -> Outcome:
     from flowproof.run.recorder import run as record
 
-    resolved = plan.resolved
-    root = arguments.get("--record") or os.path.dirname(resolved.file) or "."
+    root = arguments.get("--record") or os.path.dirname(plan.file) or "."
     return record(
         plan.artifact,
-        _command(resolved, arguments),
+        _command(plan, arguments),
         record_root=root,
         stdout_to_stderr=arguments.json,
     )
 
 
-def _command(resolved: Resolved, arguments: Arguments) -> Command:
+def _command(plan: _Planned, arguments: Arguments) -> Command:
     from flowproof.run.recorder import Command
 
-    flow = resolved.flow
+    flow = plan.resolved.flow if plan.resolved else None
     agent = flow.agent if flow else None
     timeout = seconds_of(arguments)
     expected = exit_of(arguments)
-    folder = os.path.dirname(os.path.abspath(resolved.file))
+    folder = os.path.dirname(os.path.abspath(plan.file))
     prompts = [step.text.value for step in flow.steps if step.text] if flow else []
     return Command(
         argv=arguments.trailing or (agent.command if agent else ()),
@@ -149,7 +191,7 @@ def _command(resolved: Resolved, arguments: Arguments) -> Command:
         timeout=timeout or (agent.timeout if agent else _DEFAULT_TIMEOUT),
         expect_exit=expected.code if expected else (agent.expect_exit if agent else 0),
         prompt="\n".join(prompts) if prompts else None,
-        name=flow.name.value if flow else resolved.policy.control,
+        name=flow.name.value if flow else plan.artifact.control,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flowproof.lower import listing as common
 from flowproof.lower.seccomp.bpf import AND, JA, JEQ, JGE, LOAD, MNEMONICS, RETURN
+from flowproof.lower.seccomp.numbers import SYSCALLS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def listing(artifact: Artifact) -> str:
         list(common.symbols(artifact)),
         list(_program(artifact, program)),
         list(common.tables(artifact)) if artifact.lanes else [],
+        list(_cached(program)),
     ]
     return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
 
@@ -63,6 +65,18 @@ def _fixed(events: list[str], arch: str) -> str:
         f"{' and '.join(events)} but for INET and INET6 with TCP or UDP, UNIX, and NETLINK with"
         " NETLINK_ROUTE"
     )
+
+
+def _cached(program: Program) -> Iterator[str]:
+    if program.cached:
+        yield "Answered by the kernel's action cache (Linux 5.11 and later), the program not run"
+        names = {number: name for name, number in SYSCALLS[program.arch].items()}
+        ranges = [f"{low}-{high}" if low < high else f"{low}" for low, high in program.cached]
+        yield f"  numbers {', '.join(ranges)}"
+        known = program.cached[-1][1] + 1
+        held = {n for low, high in program.cached for n in range(low, high + 1)}
+        left = [names.get(number, str(number)) for number in range(known) if number not in held]
+        yield f"  the program runs for {', '.join(left) or 'none below them'}"
 
 
 def _program(artifact: Artifact, program: Program) -> Iterator[str]:

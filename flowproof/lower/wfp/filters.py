@@ -241,7 +241,8 @@ def _listen(policy: Policy) -> Iterator[Filter]:
                     for _, _, held in unexcepted(policy).boxes("tcp", family)
                 )
             )
-            blocks += _listen_each("block", BLOCK, rule.id, ports)
+            if ports:  # a filter that names no port is about every one
+                blocks += _listen_each("block", BLOCK, rule.id, ports)
         if rule.action != "listen" or rule.meaning is not None:
             continue
         named, otherwise = listen_ports(rule.named), listen_ports(rule.otherwise)

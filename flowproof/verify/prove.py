@@ -1,0 +1,181 @@
+"""One entry: a policy and the bytes of an artifact in; a proof or a difference out."""
+
+from __future__ import annotations
+
+import json
+
+from flowproof.addresses import parse_address
+from flowproof.ir.ports import ANY_PORT
+from flowproof.ir.regions import Region, union_all
+from flowproof.values import replace
+from flowproof.verify.found import Counterexample, Proof
+from flowproof.verify.reading import Malformed, read_tables
+from flowproof.verify.tables import compare_tables
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from flowproof.ir.model import Destinations, Policy, Rule
+    from flowproof.verify.reading import Read
+    from flowproof.verify.tables import Compared
+
+__all__ = ["tables_of", "verify"]
+
+
+def verify(policy: Policy, data: bytes) -> Proof | Counterexample:
+    """Return the proof that the artifact with the bytes *data* means *policy*, or the first difference.
+
+    The artifact is one that `artifact.codec.loads` takes; names that it was bound to by ``hosts`` are bound
+    in the policy as well. Nothing that the compiler computed is taken over.
+    """
+    artifact = json.loads(data)
+    if artifact["control"] != policy.control or artifact["title"] != policy.title:
+        has, wants = (artifact["control"], artifact["title"]), (policy.control, policy.title)
+        return _listed("control and title", has, wants)
+    bound = _bound(policy, artifact["hosts"])
+    lanes = ["connect"] if bound.actions & {"connect", "listen"} else []
+    if artifact["lanes"] != lanes:
+        return _listed("lanes", artifact["lanes"], lanes)
+    ways = 0
+    target = artifact["target"]
+    if target.startswith("linux-"):
+        from flowproof.verify.programs import compare_program  # noqa: PLC0415  Linux targets only
+        from flowproof.verify.require import ARCH, required  # noqa: PLC0415  as above
+
+        arch = target.removeprefix("linux-")
+        if arch not in ARCH or artifact["program"] is None or artifact["filters"] is not None:
+            return _listed("target", target, "a Linux target with a program and no filter set")
+        ways, difference = compare_program(artifact["program"], required(bound, arch))
+        if difference is not None:
+            return difference
+    elif target != "windows" or artifact["filters"] is None or artifact["program"] is not None:
+        return _listed("target", target, "windows, with a filter set and no program")
+    tables = tables_of(policy, artifact)
+    if isinstance(tables, Counterexample):
+        return tables
+    read, compared = tables
+    if artifact["filters"] is None:
+        return Proof(ways, compared.cells, compared.kinds)
+    from flowproof.verify.filters import compare_filters  # noqa: PLC0415  Windows only
+
+    filtered = compare_filters(bound, artifact["filters"], artifact["fidelity"], read)
+    if filtered.difference is not None:
+        return filtered.difference
+    return Proof(ways, compared.cells, compared.kinds, filtered.cells, filtered.stated)
+
+
+def tables_of(policy: Policy, artifact: dict[str, Any]) -> tuple[Read, Compared] | Counterexample:
+    """Return the tables of *artifact* (JSON) with how far they were compared, or the first difference."""
+    listed = _rules(policy, artifact["rules"])
+    if listed is not None:
+        return listed
+    bound = _bound(policy, artifact["hosts"])
+    symbols = _symbols(bound, artifact["symbols"])
+    if symbols is not None:
+        return symbols
+    try:
+        read = read_tables(artifact["tables"], artifact["rules"])
+    except Malformed as malformed:
+        return Counterexample(
+            "any attempt", "no decision can be read", "one for each", None, None, str(malformed)
+        )
+    compared = compare_tables(bound, read)
+    return (read, compared) if compared.difference is None else compared.difference
+
+
+def _listed(name: str, has: object, wants: object) -> Counterexample:
+    return Counterexample(
+        f"what the artifact lists as {name}", str(has), str(wants), None, None, name
+    )
+
+
+def _rules(policy: Policy, listed: list[dict[str, Any]]) -> Counterexample | None:
+    """Compare the rules that indices lead to: an index is worth what it names."""
+    if len(listed) != len(policy.rules):
+        return _listed("rules", f"{len(listed)} rules", f"{len(policy.rules)} rules")
+    names = ("id", "verb", "claim", "action", "kind", "sentence", "reason")
+    for at, (has, rule) in enumerate(zip(listed, policy.rules, strict=True)):
+        for name in names:
+            if has[name] != getattr(rule, name):
+                return Counterexample(
+                    f"rule {at}, its {name}",
+                    str(has[name]),
+                    str(getattr(rule, name)),
+                    rule.id,
+                    _place(rule),
+                    f"rules[{at}].{name}",
+                )
+    return None
+
+
+def _place(rule: Rule) -> str | None:
+    origin = rule.origin
+    return f"{origin.file}:{origin.line}:{origin.column}" if origin else None
+
+
+def _symbols(policy: Policy, listed: list[dict[str, Any]]) -> Counterexample | None:
+    wanted = {
+        (
+            at,
+            role,
+            symbol.kind,
+            symbol.value,
+            symbol.protocols,
+            () if symbol.ports == ANY_PORT else symbol.ports,
+        )
+        for at, rule in enumerate(policy.rules)
+        for role, found in (("target", rule.targets), ("except", rule.exceptions))
+        for symbol in found.symbols
+    }
+    has = {
+        (
+            one["rule"],
+            one["role"],
+            one["kind"],
+            one["value"],
+            tuple(one["protocols"]),
+            tuple((low, high) for low, high in one["ports"]),
+        )
+        for one in listed
+    }
+    for one in sorted(wanted ^ has):
+        rule = policy.rules[one[0]]
+        return Counterexample(
+            f"a connect to {one[3]} once it is bound",
+            f"{'' if one in has else 'not '}bound as {one[1]} with {one[4]} ports {one[5]}",
+            f"{'' if one in wanted else 'not '}bound so",
+            rule.id,
+            _place(rule),
+            "symbols",
+        )
+    return None
+
+
+def _bound(policy: Policy, hosts: Mapping[str, list[str]]) -> Policy:
+    """Return *policy* with the names of *hosts* as the addresses that the artifact gives for them."""
+    if not hosts:
+        return policy
+    rules = (
+        replace(
+            rule, targets=_named(rule.targets, hosts), exceptions=_named(rule.exceptions, hosts)
+        )
+        for rule in policy.rules
+    )
+    return replace(policy, rules=tuple(rules))
+
+
+def _named(destinations: Destinations, hosts: Mapping[str, list[str]]) -> Destinations:
+    regions = [destinations.region]
+    left = []
+    for symbol in destinations.symbols:
+        if symbol.kind != "name" or symbol.value not in hosts:
+            left.append(symbol)
+            continue
+        for text in hosts[symbol.value]:
+            parsed = parse_address(text)
+            if parsed is not None:
+                family, value = parsed
+                regions.append(Region.of(((family, value, value),), symbol.protocols, symbol.ports))
+    return replace(destinations, region=union_all(regions), symbols=tuple(left))

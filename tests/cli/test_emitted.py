@@ -1,0 +1,114 @@
+"""What `compile` emits to be read or linked: C that compiles, a table over all targets, stable listings."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from authored import policy
+
+from flowproof.cli.main import main
+from flowproof.lower.backend import compile_policy
+from flowproof.lower.seccomp.bpf import decode
+from flowproof.lower.seccomp.listing import listing
+
+PACK = """\
+policy: p
+rules:
+  p.api: allow connect tcp to 10.0.0.0/24:443
+  p.files: never delete under /srv
+  p.rest: deny connect to anything else
+"""
+MAIN = """\
+#include <stdio.h>
+#include "filter.h"
+int main(void) { return fwrite(flowproof_prog.filter, 8, flowproof_prog.len, stdout) == 0; }
+"""
+
+
+def _pack(folder: Path, text: str = PACK) -> str:
+    path = folder / "p.policy.yaml"
+    path.write_text(text)
+    return str(path)
+
+
+@pytest.mark.parametrize("target", ["linux-x86_64", "linux-aarch64"])
+def test_the_c_form_compiles_to_the_bytes_of_the_program(
+    tmp_path: Path, target: str, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    assert compiler is not None, "a C compiler is needed to try what is emitted as C"
+    path = _pack(tmp_path, PACK.replace("  p.files: never delete under /srv\n", ""))
+    assert main(["compile", path, "--target", target, "--emit", "c"]) == 0
+    (tmp_path / "filter.h").write_bytes(capsysbinary.readouterr().out)
+    (tmp_path / "main.c").write_text(MAIN)
+    command = [compiler, "-Wall", "-Wextra", "-Werror", "-o", "made", "main.c"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    made = subprocess.run([tmp_path / "made"], check=True, capture_output=True).stdout
+    assert main(["compile", path, "--target", target, "--emit", "bin"]) == 0
+    assert decode(made) == decode(capsysbinary.readouterr().out)
+
+
+def test_windows_has_no_c_form(tmp_path: Path) -> None:
+    assert main(["compile", _pack(tmp_path), "--target", "windows", "--emit", "c"]) == 2
+
+
+def test_the_table_has_every_rule_and_every_target(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compile", _pack(tmp_path), "--target", "all"]) == 3  # nobody carries p.files
+    lines = capsys.readouterr().out.splitlines()
+    columns = next(line for line in lines if "windows" in line).split()
+    assert columns == ["linux-x86_64", "linux-aarch64", "windows"]
+    files = next(line for line in lines if line.split()[:1] == ["p.files"])
+    assert files.split() == ["p.files", *["unsupported"] * 3]
+    families = next(line for line in lines if line.split()[:1] == ["meaning:families"])
+    assert families.split() == ["meaning:families", "exact", "exact", "not-applicable"]
+
+
+def test_the_table_is_there_as_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["compile", _pack(tmp_path), "--target", "all", "--emit", "json"]
+    assert main([*words, "--fidelity", "report"]) == 0
+    table = json.loads(capsys.readouterr().out)
+    rows = {row["subject"]: row for row in table["fidelity"]}
+    assert rows["p.rest"]["windows"]["refusing"] == "exact"
+    assert rows["p.files"]["linux-x86_64"]["counting"] == "unsupported"
+    assert "p.policy.yaml" in rows["p.files"]["linux-x86_64"]["reason"]
+
+
+def test_all_targets_go_to_one_folder(tmp_path: Path) -> None:
+    path = _pack(tmp_path, PACK.replace("  p.files: never delete under /srv\n", ""))
+    assert main(["compile", path, "--target", "all", "-o", str(tmp_path / "out")]) == 0
+    names = {found.name for found in (tmp_path / "out").iterdir()}
+    assert {"p.linux-x86_64.bpf", "p.linux-aarch64.bpf", "p.windows.json"} <= names
+
+
+def test_one_rule_more_changes_only_lines_that_are_about_it() -> None:
+    rules = {
+        "api": "allow connect tcp to 10.0.0.0/24:443",
+        "rest": "deny connect to anything else",
+        "srv": "allow listen on anything:8080",
+    }
+    more = {**rules, "zz-db": "allow connect tcp to 10.9.0.1:5432"}
+    before, after = (
+        listing(compile_policy(policy(held), "linux-x86_64")).splitlines() for held in (rules, more)
+    )
+    lines = [line for line in difflib.ndiff(before, after) if line[0] in "+-"]
+    changed = [line for line in lines if not line[2:].startswith("meaning ")]
+    program = [line for line in changed if "  0x" in line]
+    # instructions are as they were; beside those of connects stands a rule more
+    for old, new in zip(
+        (line for line in program if line[0] == "-"),
+        (line for line in program if line[0] == "+"),
+        strict=True,
+    ):
+        assert old.split()[1:6] == new.split()[1:6]
+        assert "zz-db" in new or "more" in new
+    # the rule, its fidelity, and the interval that it cuts in the one line of addresses that it is about
+    others = [line for line in changed if line not in program]
+    assert sum("zz-db" in line for line in others) == 3
+    assert len(others) == 8, "\n".join(others)
