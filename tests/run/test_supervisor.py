@@ -760,6 +760,7 @@ def test_a_unix_path_that_a_rule_allows_is_let_through_by_that_very_file(tmp_pat
     assert run.attempts[0][6] == allowed
 
 
+@pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give its identity up")
 def test_a_message_over_a_pair_is_from_its_sender_s_user() -> None:
     def work() -> object:
@@ -779,6 +780,7 @@ def test_a_message_over_a_pair_is_from_its_sender_s_user() -> None:
     assert run.faults == []
 
 
+@pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give its identity up")
 def test_a_unix_socket_is_reached_with_the_caller_s_own_rights(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
