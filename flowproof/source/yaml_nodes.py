@@ -29,6 +29,10 @@ __all__ = ["Mapping", "Scalar", "Sequence", "load"]
 
 DEPTH = 16
 """How deep nodes may nest; a control needs five."""
+NODES = 200_000
+"""Most nodes of a document: a hundred thousand rules. What reads them takes a few hundred bytes for each."""
+LENGTH = 1_000_000
+"""Most characters of one value: a hundred thousand addresses in one sentence."""
 
 # How much text is parsed again for the sake of further errors: a document of 4 MiB is mended twice
 _MENDED = 8 * 1024 * 1024
@@ -183,6 +187,7 @@ def _compose(
     root: Scalar | Sequence | Mapping | None = None
     frames: list[_Frame] = []
     documents = 0
+    nodes = 0
     for event in events:
         kind = type(event).__name__
         start = event.start_mark.index
@@ -201,7 +206,15 @@ def _compose(
                 breakage.report_depth(start, DEPTH, source, report)
                 raise _Stopped
             continue
+        nodes += 1
+        if nodes > NODES:
+            _too_much(f"the document has more than {NODES} values", start, source, report)
+            raise _Stopped
         if kind == "ScalarEvent":
+            if len(event.value) > LENGTH:
+                length = f"the value has {len(event.value)} characters, and {LENGTH} are the most"
+                _too_much(length, start, source, report)
+                raise _Stopped
             node = _scalar(event, text, spare, source, report)
         elif kind == "AliasEvent":
             node = _alias(event, source, report)
@@ -214,6 +227,12 @@ def _compose(
         else:
             root = node
     return root
+
+
+def _too_much(what: str, start: int, source: Source, report: Report) -> None:
+    report.error(
+        "FP202", what, source.span(start), "part it into packs, and take them in with `uses:`"
+    )
 
 
 def _closed(frame: _Frame, end: int, source: Source, report: Report) -> Sequence | Mapping:
