@@ -206,10 +206,6 @@ def _compose(
                 breakage.report_depth(start, DEPTH, source, report)
                 raise _Stopped
             continue
-        nodes += 1
-        if nodes > NODES:
-            _too_much(f"the document has more than {NODES} values", start, source, report)
-            raise _Stopped
         if kind == "ScalarEvent":
             if len(event.value) > LENGTH:
                 length = f"the value has {len(event.value)} characters, and {LENGTH} are the most"
@@ -222,6 +218,10 @@ def _compose(
             node = _closed(frames.pop(), event.end_mark.index, source, report)
         else:
             continue
+        nodes += 1
+        if nodes > NODES:
+            _too_much(f"the document has more than {NODES} values", start, source, report)
+            raise _Stopped
         if frames:
             frames[-1].items.append(node)
         else:
