@@ -177,7 +177,8 @@ class Account:
         if row is None or not row.held:
             return Tier("none", "the known call was not handled as planned", Code.CANARY)
         if self.seclusion is None:
-            return Tier("observed", f"{_MECHANISM}; {_WITHIN_REACH}", Code.NOT_SECLUDED)
+            # What goes out through a socket of another process is neither refused nor seen.
+            return Tier("none", f"{_MECHANISM}; {_WITHIN_REACH}", Code.NOT_SECLUDED)
         word = "enforced" if row.expected == "refused" else "observed"
         return Tier(word, f"{_MECHANISM}, {self.seclusion}")
 

@@ -67,10 +67,7 @@ def _seclusion() -> Capability:
 def _tier(lane: str, failure: Capability | None) -> str:
     if lane not in _CARRIED:
         return "none (this version does not carry it)"
-    if failure is None:
-        return "enforced"
-    word = "observed" if failure.code is Code.NOT_SECLUDED else "none"
-    return f"{word} ({_code(failure)})"
+    return "enforced" if failure is None else f"none ({_code(failure)})"
 
 
 def _line(capability: Capability, width: int) -> str:
