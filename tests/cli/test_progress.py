@@ -7,6 +7,7 @@ import os
 import pty
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,18 +27,22 @@ control:
 """
 
 
-def told(seconds: list[float], capsys: pytest.CaptureFixture[str]) -> list[str]:
-    tell = progress("a.flow.yaml", Console())
-    assert tell is not None
-    for number in seconds:
-        tell(number, 40, 2)
-    return capsys.readouterr().err.splitlines()
-
-
 @pytest.fixture
-def terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    capsys.readouterr()  # it is the captured stream that is to be a terminal
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+def told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., list[str]]:
+    """Return the lines that a terminal gets of a run at these seconds."""
+
+    def told(*seconds: float, file: str = "a.flow.yaml") -> list[str]:
+        with monkeypatch.context() as patch:
+            patch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+            tell = progress(file, Console())
+        assert tell is not None
+        for number in seconds:
+            tell(number, 40, 2)
+        return capsys.readouterr().err.splitlines()
+
+    return told
 
 
 def test_there_is_no_progress_where_standard_error_is_no_terminal() -> None:
@@ -51,28 +56,23 @@ def test_there_is_no_progress_where_standard_error_is_closed(
     assert progress("a.flow.yaml", Console()) is None
 
 
-@pytest.mark.usefixtures("terminal")
-def test_a_short_run_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert told([0.0, 0.5, 9.9], capsys) == []
+def test_a_short_run_says_nothing(told: Callable[..., list[str]]) -> None:
+    assert told(0.0, 0.5, 9.9) == []
 
 
-@pytest.mark.usefixtures("terminal")
-def test_a_line_says_how_long_and_how_much(capsys: pytest.CaptureFixture[str]) -> None:
-    assert told([10.2, 10.7, 75.0, 3725.0], capsys) == [
+def test_a_line_says_how_long_and_how_much(told: Callable[..., list[str]]) -> None:
+    assert told(10.2, 10.7, 75.0, 3725.0) == [
         "flowproof: a.flow.yaml: 10 s, 40 let through, 2 refused",
         "flowproof: a.flow.yaml: 1 min 15 s, 40 let through, 2 refused",
         "flowproof: a.flow.yaml: 1 h 2 min, 40 let through, 2 refused",
     ]
 
 
-@pytest.mark.usefixtures("terminal")
 def test_a_control_character_of_a_file_name_does_not_reach_the_terminal(
-    capsys: pytest.CaptureFixture[str],
+    told: Callable[..., list[str]],
 ) -> None:
-    tell = progress("\x1b[2Ja.flow.yaml", Console())
-    assert tell is not None
-    tell(10.0, 0, 0)
-    assert "\x1b" not in capsys.readouterr().err
+    (line,) = told(10.0, file="\x1b[2Ja.flow.yaml")
+    assert "\x1b" not in line
 
 
 def test_lines_get_rarer() -> None:
