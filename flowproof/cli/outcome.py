@@ -26,6 +26,9 @@ _MOST = 20
 _ALIKE = 4
 """How many rules have to come to the same before they share a line."""
 
+_DOMAIN = 53
+"""The port of name servers (IANA, service `domain`)."""
+
 _IN_SENTENCES = ("tcp", "udp", "unix")
 """The protocols whose destinations a sentence can name."""
 
@@ -262,6 +265,8 @@ def _shown(attempt: Attempt, rules: Mapping[str, RuleRow], control: str) -> Iter
     operation = "" if attempt.operation in (None, "connect", "unix") else f"{attempt.operation} "
     protocol = f"{attempt.protocol} " if attempt.protocol in ("tcp", "udp") else ""
     name = f" ({attempt.name})" if attempt.name else ""
+    if attempt.port == _DOMAIN and attempt.operation != "listen":
+        name += " (DNS)"  # what fails then is a lookup, wherever the program meant to connect
     times = "" if attempt.times == 1 else f", {attempt.times} times"
     program = f" by {attempt.program}" if attempt.program else ""
     note = f", {attempt.note}" if attempt.note else ""
