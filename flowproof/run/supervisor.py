@@ -166,9 +166,8 @@ class Supervisor:
             self._tree,
             self._known,
         )
-        caller.crowded = self._pool.crowded
         reader = Reader(
-            self._listener, caller, self._table, self._pool.submit, self._reader_ended, self._fail
+            self._listener, caller, self._table, self._pool, self._reader_ended, self._fail
         )
         with self._lock:
             self._readers.add(reader)
