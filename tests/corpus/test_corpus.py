@@ -98,7 +98,7 @@ def test_the_file_is_written_as_the_tools_write_it() -> None:
 
 
 def test_without_libyaml_the_same_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(yaml_nodes, "_events", yaml_nodes._pure_events)
+    monkeypatch.setattr(yaml_nodes, "events", yaml_nodes.pure_events)
     monkeypatch.chdir(tmp_path)
     different = {}
     for case in CASES:

@@ -15,17 +15,18 @@ from hypothesis import strategies as st
 from flowproof.diagnostics import Report
 from flowproof.source import yaml_nodes
 from flowproof.source.decode import LIMIT
-from flowproof.source.yaml_nodes import Mapping, Scalar, Sequence, load
+from flowproof.source.nodes import Mapping, Scalar, Sequence
+from flowproof.source.yaml_nodes import load
 
 VECTORS = Path(__file__).parents[1] / "vectors"
-PARSERS = {"libyaml": yaml_nodes._events, "python": yaml_nodes._pure_events}
+PARSERS = {"libyaml": yaml_nodes.events, "python": yaml_nodes.pure_events}
 Node = Scalar | Sequence | Mapping
 
 
 @pytest.fixture(params=PARSERS)
 def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     name: str = request.param
-    monkeypatch.setattr(yaml_nodes, "_events", PARSERS[name])
+    monkeypatch.setattr(yaml_nodes, "events", PARSERS[name])
     return name
 
 
@@ -243,7 +244,7 @@ def test_both_parsers_give_the_same_nodes_or_both_refuse(monkeypatch: pytest.Mon
     for text in (*texts, *(mutated(choose.choice(texts), choose) for _ in range(600))):
         results = []
         for events in PARSERS.values():
-            monkeypatch.setattr(yaml_nodes, "_events", events)
+            monkeypatch.setattr(yaml_nodes, "events", events)
             root, report = read(text)
             results.append("refused" if report.errors else dump(root))
         assert results[0] == results[1], text
