@@ -46,11 +46,12 @@ class _ValueType(type):
         namespace["__fields__"] = inherited + own
         namespace["__match_args__"] = inherited + own
         namespace["__defaults__"] = defaults
-        made = super().__new__(mcls, name, bases, namespace, **options)
+        made: Any = super().__new__(mcls, name, bases, namespace, **options)
         made.__puts__ = tuple(getattr(made, field).__set__ for field in inherited + own)
         if bases and (made.__init__ is Value.__init__ or made.__init__ in _written):
             made.__init__ = _constructor(made)
-        return made
+        found: _ValueType = made
+        return found
 
 
 class Value(metaclass=_ValueType):
@@ -170,7 +171,7 @@ def _of_5(p0: Any, p1: Any, p2: Any, p3: Any, p4: Any) -> Any:
 
 _SIZES: tuple[Any, ...] = (_of_1, _of_2, _of_3, _of_4, _of_5)
 _written: set[Any] = set()
-_Function = type(_of_1)
+_Function: Any = type(_of_1)
 
 
 def _constructor(made: Any) -> Any:
