@@ -31,7 +31,7 @@ def rule_of(
 ) -> Rule | None:
     """Return the rule that *sentence* means, or None with every error of it in *report*."""
     action = sentence.action
-    if not isinstance(action, tree.Connect | tree.Listen):
+    if not isinstance(action, (tree.Connect, tree.Listen)):
         return place_rule(rule_id, sentence, report, pack=pack, kind=kind)
     before = report.failures
     name = "connect" if isinstance(action, tree.Connect) else "listen"
@@ -81,7 +81,7 @@ def _check_hosts(
         host = part.host
         if isinstance(host, tree.Unix):
             _check_unix(host.path, part, action, protocols, report)
-        elif isinstance(host, tree.Name | tree.Wildcard) and action == "listen":
+        elif isinstance(host, (tree.Name, tree.Wildcard)) and action == "listen":
             report.error(
                 "FP518",
                 f"`listen` takes addresses, and `{host.name}` is a name",

@@ -10,7 +10,6 @@ from flowproof.syntax import tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-
     from flowproof.addresses import Interval
     from flowproof.ir.ports import PortSet
     from flowproof.ir.sets import Part

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from flowproof.ir.ports import PortSet
+    from flowproof.lower.entries import Member
 
-    Member = tuple[str, int]  # the role of a rule in a cell, and the rule's index
     Box = tuple[int, int, PortSet, Member]  # first and last address, ports, who
 
 __all__ = ["Sweeper"]

@@ -280,4 +280,7 @@ def _lacks(nodes: Iterable[Any]) -> bool:
 
 
 def _one(children: list[Any], kind: type[list[Any]]) -> list[Any]:
-    return next((child for child in children if isinstance(child, kind)), [])
+    for child in children:
+        if type(child) is kind:
+            return child
+    return []
