@@ -103,7 +103,10 @@ class Value(metaclass=_ValueType):
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        return all(getattr(self, field) == getattr(other, field) for field in self.__fields__)
+        for field in self.__fields__:  # noqa: SIM110  a generator costs more than the fields are many
+            if getattr(self, field) != getattr(other, field):
+                return False
+        return True
 
     def __hash__(self) -> int:
         return hash((type(self), *(getattr(self, field) for field in self.__fields__)))
