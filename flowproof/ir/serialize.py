@@ -72,6 +72,8 @@ def _origin(origin: Origin | None) -> dict[str, object] | None:
 
 
 def _destinations(found: Destinations) -> dict[str, object]:
+    if not found:
+        return {**_NOTHING}
     return {
         "addresses": _region(found.region),
         "anything": [_scope(scope) for scope in found.anything],
@@ -81,6 +83,11 @@ def _destinations(found: Destinations) -> dict[str, object]:
     }
 
 
+_NOTHING: dict[str, object] = {
+    name: [] for name in ("addresses", "anything", "anything_else", "symbols", "unix")
+}
+
+
 def _places(places: Places | None) -> dict[str, object] | None:
     if places is None:
         return None
@@ -88,15 +95,12 @@ def _places(places: Places | None) -> dict[str, object] | None:
 
 
 def _region(region: Region) -> list[dict[str, object]]:
-    return [
-        {
-            "protocol": protocol,
-            "first": format_address(family, first),
-            "last": format_address(family, last),
-            "ports": _ports(ports),
-        }
-        for protocol, family, first, last, ports in region
-    ]
+    found: list[dict[str, object]] = []
+    for protocol, family, first, last, ports in region:
+        begin = format_address(family, first)
+        end = begin if last == first else format_address(family, last)
+        found.append({"protocol": protocol, "first": begin, "last": end, "ports": _ports(ports)})
+    return found
 
 
 def _ports(ports: PortSet) -> list[list[int]]:
