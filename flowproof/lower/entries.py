@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from flowproof.artifact.model import Entry
+from flowproof.ir.model import VERBS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from flowproof.ir.model import Policy, Rule
+    from flowproof.ir.model import Policy
 
     Member = tuple[str, int]  # the role of a rule in a cell, and the rule's index
 
@@ -28,7 +29,7 @@ class Entries:
     """The entries of one policy, each kept once, numbered as they are first met."""
 
     def __init__(self, policy: Policy) -> None:
-        self._rules = policy.rules
+        self._verbs = [rule.verb for rule in policy.rules]
         self._numbers: dict[tuple[tuple[int, ...], ...], int] = {}
         self._found: list[Entry] = []
         # A `never` handles before a `deny`, then the smaller id; what an author wrote before the
@@ -49,7 +50,7 @@ class Entries:
         """Return the number of the entry that *members* make, each role in the lists of its verb."""
         lists: dict[str, list[int]] = {}
         for role, at in members:
-            for field in _fields(role, self._rules[at]):
+            for field in _IN[role, self._verbs[at]]:
                 lists.setdefault(field, []).append(at)
         for field, held in lists.items():
             if len(held) > 1:
@@ -71,14 +72,21 @@ class Entries:
                 return
 
 
-def _fields(role: str, rule: Rule) -> tuple[str, ...]:
-    """Return the lists of an entry that *rule* is in by *role*."""
+def _fields(role: str, verb: str) -> tuple[str, ...]:
+    """Return the lists of an entry that a rule with *verb* is in by *role*."""
     if role == EXCEPTED:
         return ("excepted",)
     if role == LEAVES:
         return ("leave",)
-    watches = rule.asserts or rule.verb == "observe"
+    refuses, watches = verb in ("deny", "never"), verb in ("never", "expect no", "observe")
     if role == OTHERWISE:
-        return (*(("otherwise",) * rule.refuses), *(("watch_otherwise",) * watches))
-    handles = "refuse" if rule.refuses else "allow" if rule.verb == "allow" else None
+        return (*(("otherwise",) * refuses), *(("watch_otherwise",) * watches))
+    handles = "refuse" if refuses else "allow" if verb == "allow" else None
     return (*((handles,) if handles else ()), *(("watch",) * watches))
+
+
+_IN = {
+    (role, verb): _fields(role, verb)
+    for role in (NAMED, OTHERWISE, EXCEPTED, LEAVES)
+    for verb in VERBS
+}

@@ -31,13 +31,14 @@ def tables(policy: Policy) -> Tables:
     sweeper = Sweeper(entries.number)
     entries.number(())  # entry 0 is the empty one
     planes: dict[str, Plane] = {}
+    boxes = _boxes(policy)
     for name in PLANES:
         if name.startswith("listen-any"):
             families = (4,) if name.endswith("4") else (4, 6)
             table = sweeper.table(_listened(policy, families))
             planes[name] = Plane((0,), (table,))
         else:
-            planes[name] = sweeper.plane(_boxes(policy, name), LAST[int(name[-1])])
+            planes[name] = sweeper.plane(boxes[name], LAST[int(name[-1])])
     unaddressed = _Unaddressed(policy)
     special = {meaning: entries.number(unaddressed.bare(meaning)) for meaning in _SPECIAL}
     unix = tuple(
@@ -51,15 +52,17 @@ def tables(policy: Policy) -> Tables:
     return Tables(entries.all, sweeper.tables, planes, special, unix)
 
 
-def _boxes(policy: Policy, name: str) -> Iterator[Box]:
-    """Yield the boxes of the plane *name* (a line of addresses) with who holds each of them."""
-    protocol, family = name[:-1], int(name[-1])
-    action = "listen" if protocol == "listen" else "connect"
-    if action == "listen":
-        protocol = "tcp"
-    for role, at, region in _regions(policy, action):
-        for first, last, ports in region.boxes(protocol, family):
-            yield first, last, ports, (role, at)
+def _boxes(policy: Policy) -> dict[str, list[Box]]:
+    """Return the boxes of each plane (a line of addresses) with who holds each of them."""
+    held: dict[str, list[Box]] = {name: [] for name in PLANES}
+    for action in ("connect", "listen"):
+        for role, at, region in _regions(policy, action):
+            member = (role, at)
+            for (protocol, family), boxes in region.planes:
+                if action == "connect" or protocol == "tcp":
+                    line = held[f"{protocol if action == 'connect' else action}{family}"]
+                    line += [(first, last, ports, member) for first, last, ports in boxes]
+    return held
 
 
 def _regions(policy: Policy, action: str) -> Iterator[tuple[str, int, Region]]:

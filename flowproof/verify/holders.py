@@ -9,12 +9,12 @@ from flowproof.ir.regions import Region
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from flowproof.ir.model import Policy
-    from flowproof.verify.sweep import Box
+    from flowproof.verify.sweep import Box, Member
 
-__all__ = ["EXCEPTED", "EXEMPT", "IMPLIED", "NAMED", "OTHERWISE", "plane_boxes"]
+__all__ = ["EXCEPTED", "EXEMPT", "IMPLIED", "NAMED", "OTHERWISE", "boxes"]
 
 # The roles of a rule in a cell; EXEMPT is nobody's
 NAMED = "named"
@@ -30,31 +30,37 @@ _FAMILY_LOOPBACK: Mapping[int, tuple[tuple[int, int], ...]] = {
 }
 
 
-def plane_boxes(policy: Policy, name: str) -> Iterator[Box]:
-    """Yield who holds what of a plane: rules by *named* and *otherwise*, exceptions where they matter,
-    loopback, and the fixed meaning that refuses listens.
+def boxes(policy: Policy) -> dict[str, list[Box]]:
+    """Return who holds what of each plane: rules by *named* and *otherwise*, exceptions where they matter,
+    loopback, and the fixed meaning that refuses listens. Planes are named as in the tables.
     """
-    protocol, family = name[:-1], int(name[-1])
-    action = "connect"
-    if protocol == "listen":
-        action, protocol = "listen", "tcp"
+    held: dict[str, list[Box]] = {
+        f"{lane}{family}": [] for lane in ("tcp", "udp", "listen") for family in (4, 6)
+    }
     for at, rule in enumerate(policy.rules):
-        if rule.action != action:
-            continue
         if rule.meaning == "listen":
-            for first, last, ports in Region.of(OFF_LOOPBACK, ("tcp",)).boxes("tcp", family):
-                yield first, last, ports, (at, IMPLIED)
-        if rule.meaning is not None:
+            _hold(held, "listen", Region.of(OFF_LOOPBACK, ("tcp",)), (at, IMPLIED))
+        if rule.meaning is not None or rule.action not in ("connect", "listen"):
             continue
-        for first, last, ports in rule.named.boxes(protocol, family):
-            yield first, last, ports, (at, NAMED)
+        _hold(held, rule.action, rule.named, (at, NAMED))
         if rule.targets.otherwise:
-            for first, last, ports in rule.otherwise.boxes(protocol, family):
-                yield first, last, ports, (at, OTHERWISE)
+            _hold(held, rule.action, rule.otherwise, (at, OTHERWISE))
         if rule.exceptions.region and (
-            rule.targets.symbols or (action == "listen" and rule.refuses)
+            rule.targets.symbols or (rule.action == "listen" and rule.refuses)
         ):
-            for first, last, ports in rule.exceptions.region.boxes(protocol, family):
-                yield first, last, ports, (at, EXCEPTED)
-    for first, last in _FAMILY_LOOPBACK[family]:
-        yield first, last, ANY_PORT, (_NOBODY, EXEMPT)
+            _hold(held, rule.action, rule.exceptions.region, (at, EXCEPTED))
+    for name, line in held.items():
+        for first, last in _FAMILY_LOOPBACK[int(name[-1])]:
+            line.append((first, last, ANY_PORT, (_NOBODY, EXEMPT)))
+    return held
+
+
+def _hold(held: dict[str, list[Box]], action: str, region: Region, member: Member) -> None:
+    for (protocol, family), parts in region.planes:
+        if action == "connect":
+            line = held[f"{protocol}{family}"]
+        elif protocol == "tcp":
+            line = held[f"listen{family}"]
+        else:
+            continue
+        line += [(first, last, ports, member) for first, last, ports in parts]

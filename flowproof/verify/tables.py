@@ -14,7 +14,7 @@ from flowproof.ir.events import Connect, Family, Foreign, Listen, Unix
 from flowproof.values import Value, replace
 from flowproof.verify.bindings import Bindings
 from flowproof.verify.found import Counterexample
-from flowproof.verify.holders import plane_boxes
+from flowproof.verify.holders import boxes as boxes_of
 from flowproof.verify.reading import PLANES
 from flowproof.verify.reference import Reference
 from flowproof.verify.sweep import address_cells, port_cells
@@ -69,11 +69,12 @@ class _Comparison:
 
     def differences(self) -> Iterator[Counterexample]:
         done: list[tuple[list[Box], object]] = []
+        held = boxes_of(self._policy)
         for name in PLANES:
             if name.startswith("listen-any"):
                 yield from self._listen_any(name)
                 continue
-            boxes = list(plane_boxes(self._policy, name))
+            boxes = held[name]
             same = (boxes, self._read.planes[name])
             if same not in done:  # tcp and udp are mostly alike: who holds a point decides
                 done.append(same)
