@@ -9,10 +9,10 @@ from __future__ import annotations
 import gc
 import json
 import sys
+from itertools import pairwise
 from time import process_time
 
-from flowproof.artifact.model import Artifact
-from flowproof.cli.proving import finished
+from flowproof.cli.proving import Proven, finished
 from flowproof.diagnostics import Report
 from flowproof.ir.resolve import resolve_flow
 from flowproof.lower.backend import compile_policy
@@ -39,11 +39,11 @@ def main() -> None:
     artifact = compile_policy(resolved.policy, "linux-x86_64")
     marks.append(process_time())
     proved = finished(resolved.policy, artifact)
-    assert isinstance(proved, Artifact)
+    assert isinstance(proved, Proven)
     marks.append(process_time())
-    listing(proved)
+    listing(proved.artifact)
     marks.append(process_time())
-    taken = (end - begin for begin, end in zip(marks, marks[1:], strict=False))
+    taken = (end - begin for begin, end in pairwise(marks))
     print(json.dumps(dict(zip(STAGES, taken, strict=True))))
 
 

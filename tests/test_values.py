@@ -80,7 +80,7 @@ def test_what_is_no_field_is_refused(kind: type[Value]) -> None:
 def test_many_fields_with_a_default_among_them() -> None:
     assert Wide(1, 2, 3, 4, 5) == Wide(1, 2, 3, d=4, e=5, f=6)
     with pytest.raises(TypeError, match="needs `e`"):
-        Wide(1, 2, 3, 4)
+        Wide(1, 2, 3, 4)  # type: ignore[call-arg]  # it is what is tried
 
 
 def test_a_field_more_than_the_class_above_has() -> None:
@@ -102,7 +102,7 @@ def test_a_constructor_written_by_hand_stays() -> None:
 def test_values_are_frozen_hashable_and_told_by_field() -> None:
     value = Pair(1)
     with pytest.raises(AttributeError):
-        value.left = 2  # type: ignore[misc]  what is tried
+        value.left = 2  # type: ignore[misc]  # it is what is tried
     with pytest.raises(AttributeError):
         del value.left
     assert len({Pair(1), Pair(1, 7), Checked(1)}) == 2

@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flowproof.diagnostics import Report
-from flowproof.source import yaml_nodes
+from flowproof.source import compose, yaml_events, yaml_nodes
 from flowproof.source.decode import LIMIT
 from flowproof.source.nodes import Mapping, Scalar, Sequence
 from flowproof.source.yaml_nodes import load
 
 VECTORS = Path(__file__).parents[1] / "vectors"
-PARSERS = {"libyaml": yaml_nodes.events, "python": yaml_nodes.pure_events}
+PARSERS = {"libyaml": yaml_events.events, "python": yaml_events.pure_events}
 Node = Scalar | Sequence | Mapping
 
 
@@ -345,7 +345,7 @@ def test_an_alias_bomb_is_refused_at_once(parser: str) -> None:
 
 
 def test_a_depth_that_is_allowed_is_read(parser: str) -> None:
-    depth = yaml_nodes.DEPTH
+    depth = compose.DEPTH
     assert said("[" * depth + "]" * depth) == []
     assert said("[" * (depth + 1) + "]" * (depth + 1)) == [("FP209", 1, depth + 1)]
 
