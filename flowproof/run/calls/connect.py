@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from errno import EINTR, EISCONN
+from errno import EALREADY, EINPROGRESS, EINTR, EISCONN
 from functools import partial
 
 from flowproof.run.caller import Work
@@ -65,6 +65,8 @@ def perform(kernel: Kernel, operation: Operation, duplicate: int, target: Target
                 continue
             if again and error.errno == EISCONN:  # it went through while we were interrupted
                 return 0
+            if again and error.errno == EALREADY:  # its time is over: a second call says it so
+                return -EINPROGRESS
             return -(error.errno or EINTR)
         return 0
 
