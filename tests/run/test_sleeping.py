@@ -18,7 +18,7 @@ import pytest
 from supervision import bound, contained, tables
 
 from flowproof.record.codes import Code
-from flowproof.run import pool
+from flowproof.run import pool, supervisor
 
 pytestmark = [
     pytest.mark.enforce,
@@ -108,6 +108,30 @@ def test_a_handler_ends_a_connect_that_would_sleep_for_minutes() -> None:
     assert errno == EINTR
     assert 0.2 < seconds < 2.0
     assert run.counts()[0] == run.counts()[1]
+
+
+def test_each_of_more_sleepers_than_are_looked_at_at_once_gets_its_signal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(supervisor, "_LOOKS", 1)
+
+    def interrupted(file: int) -> None:
+        signal.signal(signal.SIGALRM, lambda _number, _frame: None)
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        errno, seconds = dial(3.0)
+        os.write(file, b"i" if errno == EINTR and seconds < 2.0 else b"-")
+
+    def work() -> object:
+        reader, writer = os.pipe()
+        pids = [apart(lambda: dial(3.0)) for _ in range(16)]
+        pids += [apart(partial(interrupted, writer)) for _ in range(8)]
+        for pid in pids:
+            os.waitpid(pid, 0)
+        os.close(writer)
+        return os.read(reader, 100).decode()
+
+    with contained(work, policy=open_policy(), before=blackhole) as run:
+        assert run.wait() == "i" * 8
 
 
 def test_a_time_limit_ends_as_bare_where_a_worker_was_interrupted_for_nothing() -> None:
