@@ -17,10 +17,8 @@ def main() -> None:
     base = os.environ["OPENAI_BASE_URL"].rstrip("/")
     body = {"model": "bench", "messages": [{"role": "user", "content": "begin"}]}
     headers = {"content-type": "application/json", "authorization": "Bearer none"}
-    chat = urllib.request.Request(  # noqa: S310  a loopback URL of the tool's
-        f"{base}/chat/completions", json.dumps(body).encode(), headers
-    )
-    urllib.request.urlopen(chat).read()  # noqa: S310
+    chat = urllib.request.Request(f"{base}/chat/completions", json.dumps(body).encode(), headers)
+    urllib.request.urlopen(chat).read()
     subprocess.run(sys.argv[1:], check=True)
 
 

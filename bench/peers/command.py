@@ -79,7 +79,7 @@ def measured(
                     place.run(words)
                     found = json.loads(output.read_text(encoding="ascii"))
                 except (RuntimeError, OSError, ValueError) as error:
-                    raise Unable(name, str(error)) from error
+                    raise Unable(name, str(error).replace(str(place.folder), "…")) from error
                 for key, value in found.items():
                     seen.setdefault(key, {}).setdefault(name, []).append(float(value))  # noqa: B023
                 return float(found["wall"])
@@ -125,14 +125,18 @@ def table(place: Place, peers: Peers, binary: Path) -> tuple[list[Row], list[str
         if column.work not in works:
             print(f"measuring {column.work} …", file=sys.stderr, flush=True)
             works[column.work] = measured(place, peers, binary, column.work, column.times)
-            notes += [f"{n} cannot run {column.work}: {w}" for n, w in works[column.work][1].items()]
+            notes += [
+                f"{n} cannot run {column.work}: {w}" for n, w in works[column.work][1].items()
+            ]
         found, unable = works[column.work]
         for name in names:
             able = name not in unable
             cells[name].append(cell(found[column.key], name, column) if able else "does not run")
         control = found[column.key].control
         if abs(control - 1) > NOISE:
-            notes.append(f"{column.title}: bare against bare is {control:.2f}: the machine was noisy")
+            notes.append(
+                f"{column.title}: bare against bare is {control:.2f}: the machine was noisy"
+            )
     absent = [Row(name, ("not installed",) * len(COLUMNS)) for name in peers.absent]
     return [*(Row(name, tuple(cells[name])) for name in names), *absent], notes
 

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from bench.flows import contained
@@ -47,10 +48,9 @@ class Peers:
             title = f"{name} {version}"
             if venv is None:
                 self.absent[title] = pinned
-            elif name == "sandlock":
-                self._offer(title, lambda v=venv: self._sandlock(v))  # type: ignore[misc]  # bound now
             else:
-                self._offer(title, lambda v=venv: self._original(v))  # type: ignore[misc]  # bound now
+                make = self._sandlock if name == "sandlock" else self._original
+                self._offer(title, partial(make, venv))
 
     def _offer(self, title: str, make: Callable[[], Wrap]) -> None:
         try:

@@ -1,4 +1,4 @@
-"""``python -m bench soak [--minutes N]``: mixed load under a run, for so long; 1 when something did not hold."""
+"""``python -m bench soak [--minutes N]``: mixed load under a run; 1 when something did not hold."""
 
 from __future__ import annotations
 

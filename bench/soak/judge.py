@@ -185,7 +185,9 @@ def _worked(facts: Facts) -> Iterator[Check]:
         if one.operations > before:
             moved, before = one.at, one.operations
         stalled = max(stalled, one.at - moved)
-    yield Check("the load goes on all the time", stalled <= STALL, f"at rest {stalled:.1f} s at most")
+    yield Check(
+        "the load goes on all the time", stalled <= STALL, f"at rest {stalled:.1f} s at most"
+    )
 
 
 def _grew(facts: Facts) -> Iterator[Check]:
@@ -196,8 +198,8 @@ def _grew(facts: Facts) -> Iterator[Check]:
             if len(found) < LEAST_SAMPLES:
                 yield Check(name, held=False, seen="cannot be told from so few samples")
                 continue
-            values = [getattr(one, process)[at] for one in found]
-            more, slope = growth(found, lambda one, p=process, a=at: int(getattr(one, p)[a]))  # type: ignore[misc]  # bound by default values
+            values = [int(getattr(one, process)[at]) for one in found]
+            more, slope = growth([one.at for one in found], values)
             unit = " KiB" if measure == "memory" else ""
             seen = f"{more:+g}{unit} ({slope:+.1f} a minute), at most {max(values):,}{unit}"
             yield Check(name, more <= LIMITS[measure], seen)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import statistics
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -75,13 +75,12 @@ def steady(samples: Sequence[Sample], seconds: float) -> list[Sample]:
     return [one for one in samples if WARM * seconds <= one.at <= seconds]
 
 
-def growth(samples: Sequence[Sample], read: Callable[[Sample], int]) -> tuple[float, float]:
-    """Return how much more the last third of steady samples holds than the first, by medians; and a minute.
+def growth(seconds: Sequence[float], values: Sequence[int]) -> tuple[float, float]:
+    """Return how much more the last third of *values* is than the first, by medians; and that per minute.
 
-    The least that a third ever held grows with a leak too; a median is not moved by bursts.
+    A leak lifts all of the last third; a burst does not move a median.
     """
-    third = len(samples) // 3
-    first, last = samples[:third], samples[-third:]
-    more = statistics.median(map(read, last)) - statistics.median(map(read, first))
-    apart = statistics.median(s.at for s in last) - statistics.median(s.at for s in first)
+    third = len(values) // 3
+    more = statistics.median(values[-third:]) - statistics.median(values[:third])
+    apart = statistics.median(seconds[-third:]) - statistics.median(seconds[:third])
     return more, more / apart * 60

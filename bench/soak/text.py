@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bench.soak.judge import Check, Facts
 from bench.soak.samples import PROCESSES
 
@@ -20,7 +22,10 @@ LOAD = (
     ("signals handled", ("signals",)),
     ("refused", ("refused_denied", "refused_probes", "refused_elsewhere", "refused_listens")),
     ("connects that sleep", ("full_calls",)),
-    ("… ended by their time, a signal, a kill", ("full_timed_out", "full_interrupted", "full_killed")),
+    (
+        "… ended by their time, a signal, a kill",
+        ("full_timed_out", "full_interrupted", "full_killed"),
+    ),
 )
 
 
@@ -43,9 +48,7 @@ def show(facts: Facts, checks: list[Check], where: str) -> str:
 
 
 def _load(facts: Facts) -> list[str]:
-    rows = [
-        (what, " + ".join(f"{facts.load[name]:,}" for name in names)) for what, names in LOAD
-    ]
+    rows = [(what, " + ".join(f"{facts.load[name]:,}" for name in names)) for what, names in LOAD]
     return _table(("load", "count"), rows)
 
 
@@ -56,11 +59,9 @@ def _checks(checks: list[Check]) -> list[str]:
 
 def _course(facts: Facts) -> list[str]:
     every = max(1, len(facts.samples) // ROWS)
-    head = ("second", "operations", "asleep") + tuple(
-        f"{process} {what}"
-        for process in PROCESSES
-        for what in ("descriptors + pidfds", "threads", "KiB")
-    )
+    measures = ("descriptors + pidfds", "threads", "KiB")
+    head: tuple[str, ...] = ("second", "operations", "asleep")
+    head += tuple(f"{process} {measure}" for process in PROCESSES for measure in measures)
     rows = []
     for one in facts.samples[::every]:
         cells = [f"{one.at:.0f}", f"{one.operations:,}", str(one.blocked)]
@@ -70,6 +71,6 @@ def _course(facts: Facts) -> list[str]:
     return _table(head, rows)
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
     lines = [head, tuple("---" for _ in head), *rows]
     return ["| " + " | ".join(line) + " |" for line in lines]

@@ -1,4 +1,4 @@
-"""Where a soak happens: a network namespace with receivers that count, and a run in it without capabilities."""
+"""Where a soak happens: a network namespace, receivers in it that count, a run in it without capabilities."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from bench.place import CHECKOUT
 
 sys.path.insert(0, str(CHECKOUT / "tests" / "enforce" / "harness"))
-from product import NOBODY, Product, as_plain  # noqa: E402  the tests' way to run it as nobody
+from product import NOBODY, Product, as_plain  # the tests' way to run it as nobody
 
 __all__ = ["Arrival", "World", "counter_names"]
 
@@ -94,11 +94,17 @@ class World:
         words = [self.product.python, "-c", code]
         ran = subprocess.run(words, check=True, capture_output=True, text=True)
         version, optimised = ran.stdout.split()
-        whose = "the distribution's" if os.path.realpath(self.product.python).startswith("/usr/bin/") else "an own build"
+        whose = (
+            "the distribution's"
+            if os.path.realpath(self.product.python).startswith("/usr/bin/")
+            else "an own build"
+        )
         asked = "with" if optimised == "True" else "without"
         return f"Python {version}, {whose}, configured {asked} --enable-optimizations"
 
-    def start(self, rules: dict[str, str], command: list[str], seconds: int) -> subprocess.Popen[str]:
+    def start(
+        self, rules: dict[str, str], command: list[str], seconds: int
+    ) -> subprocess.Popen[str]:
         """Start *command* under *rules* in the namespace as nobody; the process is the run's recorder."""
         flow = self.inner / "soak.flow.yaml"
         document = {
