@@ -16,7 +16,7 @@ BLOCKED, SURVIVORS = 50, 5
 LEAST_SAMPLES = 30
 STALL = 15.0
 """Seconds without an operation of the whole load that nothing explains but a deadlock."""
-LIMITS = {"descriptors": 16, "pidfds": 128, "threads": 16, "memory": 6144}
+LIMITS = {"descriptors": 16, "pidfds": 128, "threads": 16, "memory": 8192}
 """How much more a process may hold at the end than at the start; pidfds are a bounded cache, memory is in
 KiB. A leak of one descriptor in ten thousand calls goes past its limit in a minute.
 """
