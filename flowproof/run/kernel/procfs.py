@@ -23,6 +23,7 @@ class ThreadStatus:
                  "threads", "uids")  # fmt: skip
 
     def __init__(self, text: str) -> None:
+        text = "\n" + text  # so that each line begins behind one
         self.tgid = int(_line(text, "Tgid"))
         self.threads = int(_line(text, "Threads"))
         self.uids = tuple(map(int, _line(text, "Uid").split()))
@@ -36,7 +37,7 @@ class ThreadStatus:
 
 
 def _line(text: str, name: str) -> str:
-    """Return what stands behind ``<name>:`` at the start of a line other than the first."""
+    """Return what stands behind ``<name>:`` at the start of a line."""
     key = f"\n{name}:"
     start = text.index(key) + len(key)
     return text[start : text.index("\n", start)]
