@@ -131,6 +131,7 @@ def _counted(facts: Facts) -> Iterator[Check]:
     wrong = sum(a.wrong for a in facts.arrivals)
     yield Check("each byte in its place, each datagram once", wrong == 0, f"{wrong} were not")
     yield _equal("own connections made and accepted", load["own_connects"], load["own_accepts"])
+    yield _equal("unix sockets connected and accepted", load["unix_connects"], load["unix_accepts"])
     yield _equal("descriptors passed and used", load["passed"], load["taken"])
     yield _equal("unix bytes sent and received", load["pair_sent"], load["pair_read"])
 

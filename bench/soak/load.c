@@ -18,9 +18,9 @@ static const struct {
   int processes;
 } KINDS[] = {
     {"connects", connects, 2}, {"streams", streams, 2},     {"datagrams", datagrams, 2},
-    {"own", own, 1},           {"rights", rights, 2},       {"pairs", pairs, 1},
-    {"starts", starts, 1},     {"timers", timers, 3},       {"preempted", preempted, 1},
-    {"refusals", refusals, 2}, {"blocked", blocked, BLOCKED},
+    {"own", own, 1},           {"named", named, 1},         {"rights", rights, 2},
+    {"pairs", pairs, 1},       {"starts", starts, 1},       {"timers", timers, 3},
+    {"preempted", preempted, 1}, {"refusals", refusals, 2}, {"blocked", blocked, BLOCKED},
 };
 
 static int map(const char *path, int flags) {

@@ -46,7 +46,7 @@ struct datagram {
   X(bytes_allowed) X(bytes_loopback) X(bytes_storm)                                                \
   X(udp_allowed) X(udp_loopback) X(udp_bytes_allowed) X(udp_bytes_loopback)                        \
   X(named_allowed) X(named_loopback)                                                               \
-  X(own_connects) X(own_accepts) X(listens)                                                        \
+  X(own_connects) X(own_accepts) X(listens) X(unix_connects) X(unix_accepts)                        \
   X(passed) X(taken) X(pair_sent) X(pair_read)                                                     \
   X(forks) X(execs) X(threads)                                                                     \
   X(refused_denied) X(refused_probes) X(refused_elsewhere) X(refused_listens)                      \
@@ -80,6 +80,7 @@ void connects(int index);
 void streams(int index);
 void datagrams(int index);
 void own(int index);
+void named(int index);
 void rights(int index);
 void pairs(int index);
 void starts(int index);

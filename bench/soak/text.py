@@ -16,6 +16,7 @@ LOAD = (
     ("bytes over TCP", ("bytes_allowed", "bytes_loopback", "bytes_storm")),
     ("datagrams", ("udp_allowed", "udp_loopback")),
     ("bytes over a unix pair, by a send that sleeps", ("pair_sent",)),
+    ("unix sockets by path and name", ("unix_connects",)),
     ("descriptors passed", ("passed",)),
     ("processes started, programs among them", ("forks", "execs")),
     ("threads started", ("threads",)),

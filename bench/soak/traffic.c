@@ -2,8 +2,10 @@
 #include "soak.h"
 
 #include <pthread.h>
+#include <stddef.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -227,6 +229,30 @@ void rights(int index) {
     for (int i = 0; i < 100 && !over(); i++) pass(pair[0], (uint64_t)turn << 32 | (uint64_t)i, i % 2);
     close(pair[0]);
     if (waitpid(child, &status, 0) != child || status) fail("receiver of descriptors", 0);
+  }
+}
+
+/* Unix sockets by a path or an abstract name, each new: whose they are has to be found out each time. */
+void named(int index) {
+  for (int turn = index; !over(); turn++) {
+    struct sockaddr_un at = {.sun_family = AF_UNIX, .sun_path = "soak.sock"};
+    socklen_t length = offsetof(struct sockaddr_un, sun_path) + 9 + (turn % 2 == 0);
+    if (turn % 2) memcpy(at.sun_path, "\0soak.nam", 9);
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (bind(listener, (struct sockaddr *)&at, length) || listen(listener, 4)) fail("unix bind", errno);
+    if (connect(sock, (struct sockaddr *)&at, length)) fail("unix connect", errno);
+    else count(unix_connects, 1);
+    int peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (peer >= 0) {
+      count(unix_accepts, 1);
+      close(peer);
+    }
+    close(sock);
+    close(listener);
+    if (turn % 2 == 0) unlink(at.sun_path);
+    count(operations, 1);
+    usleep(10000);
   }
 }
 

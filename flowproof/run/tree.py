@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Tree", "UnreadableProcessError"]
 
+_KNOWN = 1024
+"""Sockets whose holders are remembered at most."""
+
 
 class UnreadableProcessError(Exception):
     """A process of the run does not let its descriptors be listed, so that it may hold anything."""
@@ -52,7 +55,7 @@ class Tree:
                     return True
             except OSError:
                 pass
-            del self._holders[inode]
+            self._holders.pop(inode, None)  # another reader may have found the same
         hidden: int | None = None
         for pid in self.processes():
             try:
@@ -64,6 +67,9 @@ class Tree:
                 continue
             for name, what in descriptors.items():
                 if what == wanted:
+                    if len(self._holders) >= _KNOWN:  # sockets come and go, and nobody says so
+                        self._holders.clear()
+                        self._bound.clear()
                     self._holders[inode] = (pid, name)
                     return True
         if hidden is not None:

@@ -183,6 +183,7 @@ def test_count_out_of_its_bounds_is_caught(rule: str, hits: dict[str, int], name
     ("changed", "name"),
     [
         ({"own_accepts": 99}, "own connections made and accepted"),
+        ({"unix_accepts": 99}, "unix sockets connected and accepted"),
         ({"taken": 99}, "descriptors passed and used"),
         ({"pair_read": 101}, "unix bytes sent and received"),
         ({"failed": 1}, "every call does as bare"),
