@@ -238,12 +238,12 @@ void named(int index) {
     struct sockaddr_un at = {.sun_family = AF_UNIX, .sun_path = "soak.sock"};
     socklen_t length = offsetof(struct sockaddr_un, sun_path) + 9 + (turn % 2 == 0);
     if (turn % 2) memcpy(at.sun_path, "\0soak.nam", 9);
-    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (bind(listener, (struct sockaddr *)&at, length) || listen(listener, 4)) fail("unix bind", errno);
     if (connect(sock, (struct sockaddr *)&at, length)) fail("unix connect", errno);
     else count(unix_connects, 1);
-    int peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    int peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     if (peer >= 0) {
       count(unix_accepts, 1);
       close(peer);

@@ -104,6 +104,8 @@ static void *own_once(void *unused) {
   getsockname(listener, (struct sockaddr *)&at, &length);
   if (connect(sock, (struct sockaddr *)&at, sizeof at)) fail("own connect", errno);
   else count(own_connects, 1);
+  struct timeval patience = {10, 0};
+  setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   int peer = accept(listener, NULL, NULL);
   if (peer >= 0) {
     count(own_accepts, 1);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from errno import EBADF, EFAULT, EINTR, EIO, ENOENT, ENOTSOCK, EPERM, ESRCH, errorcode
+from errno import EBADF, EFAULT, EINTR, EIO, EMFILE, ENOENT, ENOTSOCK, EPERM, ESRCH, errorcode
 
 from flowproof.record.codes import Code
 from flowproof.run.numbers import ERESTARTSYS
@@ -22,6 +22,8 @@ __all__ = ["AnswerError", "Caller", "FaultError", "Known", "Operation", "StaleEr
 
 _PIDFDS = 128
 """Most pidfds that a reader keeps; a run with more threads than that opens them anew."""
+_FEWEST = 8
+"""What a reader keeps at least, however many others there are."""
 _PROGRAMS = 1024
 _PROGRAM_AGE = 1.0
 """Seconds for which a program's name is believed: exec changes it, and no notification says so."""
@@ -104,7 +106,8 @@ class Known:
 class Caller:
     """One reader's view of the calling thread, told by *tid*, *pointer* and *notification*.
 
-    *crowded*: so many calls sleep that the reader no longer risks to. *privileged*: the supervisor is root,
+    *crowded*: so many calls sleep that the reader no longer risks to. *keeps*: the most pidfds that it
+    keeps, and keeps while it sleeps. *privileged*: the supervisor is root,
     so that whom it acts for makes a difference.
     """
 
@@ -129,9 +132,14 @@ class Caller:
         self.tid = 0
         self.pointer = 0
         self.crowded = False
+        self.keeps = _PIDFDS
         self.notification = bytearray(80)
         self._pidfds: dict[int, int] = {}
         self._programs = known.programs
+
+    def share(self, readers: int) -> None:
+        """Keep fewer pidfds where *readers* others keep some: one that sleeps holds on to its own."""
+        self.keeps = max(_PIDFDS // (1 + readers), _FEWEST)
 
     def close(self) -> None:
         """Close what the reader kept open."""
@@ -205,6 +213,9 @@ class Caller:
             if error.errno == ESRCH and pidfd:  # the thread that had this number is gone
                 self.kernel.close(self._pidfds.pop(self.tid))
                 return self.fetch(descriptor)
+            if error.errno == EMFILE and len(self._pidfds) > 1:  # kept ones are for speed alone
+                self.close()
+                return self.fetch(descriptor)
             raise self.fault(Code.CHILD_DESCRIPTOR, "pidfd_getfd", error) from error
         try:
             self.kernel.id_valid(self.listener, self.notification)
@@ -215,11 +226,14 @@ class Caller:
         return duplicate
 
     def _open_pidfd(self) -> int:
-        if len(self._pidfds) >= _PIDFDS:
+        if len(self._pidfds) >= self.keeps:
             self.close()
         try:
             pidfd = self.kernel.pidfd_open(self.tid)
         except OSError as error:
+            if error.errno == EMFILE and self._pidfds:
+                self.close()
+                return self._open_pidfd()
             raise self.fault(Code.CHILD_DESCRIPTOR, "pidfd_open", error) from error
         self._pidfds[self.tid] = pidfd
         return pidfd

@@ -168,6 +168,7 @@ class Supervisor:
             self._known,
         )
         caller.crowded = self._pool.crowded
+        caller.share(len(self._readers))
         reader = Reader(
             self._listener, caller, self._table, self._pool.submit, self._reader_ended, self._fail
         )

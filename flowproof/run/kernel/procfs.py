@@ -99,6 +99,14 @@ class ProcfsCalls(Library):
         """Return what one descriptor of a process is."""
         return os.readlink(f"/proc/{pid}/fd/{name}")
 
+    def ended(self, pid: int) -> bool:
+        """Tell whether a process has ended, reaped or not: a zombie holds nothing any more."""
+        try:
+            with open(f"/proc/{pid}/stat", encoding="latin-1") as file:
+                return file.read().rpartition(")")[2].split()[0] in ("Z", "X")
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+
     def folders(self, tid: int) -> tuple[int, int | None, bytes]:
         """Return where a thread's paths begin: O_PATH descriptors of its folder and of its root.
 
