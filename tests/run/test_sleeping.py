@@ -313,7 +313,7 @@ class SlowKernel(Kernel):
     """A kernel on which a caller's memory takes its time, as a page of a network file system does."""
 
     def read_memory(self, tid: int, address: int, length: int) -> bytes:
-        time.sleep(0.2)
+        time.sleep(0.5)
         return super().read_memory(tid, address, length)
 
 
