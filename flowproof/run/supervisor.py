@@ -38,6 +38,8 @@ _TICK = 0.005
 """Seconds between looks of the watchdog."""
 _STALL = 0.005
 """Seconds after which a reader counts as stuck: the longest that others wait is tick and stall."""
+_STUCK = 0.25
+"""Seconds after which that is a fault where nobody can take over: on a busy machine much takes its time."""
 _FLUSH = 0.02
 """Seconds that an event waits at most before it is sent on."""
 _PATIENCE = 0.02
@@ -246,7 +248,8 @@ class Supervisor:
     def _take_over(self, reader: Reader) -> None:
         """Leave a stuck reader to its call, and start another; beyond the cap every call waits for it."""
         if len(self._pool.pending) >= THREADS:
-            if not self._full:
+            started = reader.operation.started
+            if not self._full and started and monotonic() - started > _STUCK:
                 self._full = True
                 detail = f"{THREADS} calls sleep: a reader is stuck in {reader.operation.call}"
                 self._journal.fault(reader.operation.tid, Code.WORKERS, "supervisor", detail)

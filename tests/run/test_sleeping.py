@@ -163,8 +163,8 @@ def test_beyond_the_cap_a_call_is_refused_and_a_fault(monkeypatch: pytest.Monkey
     monkeypatch.setattr(pool, "THREADS", 3)
 
     def work() -> object:
-        pids = [apart(lambda: dial(1.5)) for _ in range(3)]
-        time.sleep(0.4)
+        pids = [apart(lambda: dial(3.0)) for _ in range(3)]
+        time.sleep(1.0)
         refused = dial(1.5)
         with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as sock:
             sock.setblocking(False)
@@ -351,7 +351,7 @@ class SlowKernel(Kernel):
     """A kernel on which a caller's memory takes its time, as a page of a network file system does."""
 
     def read_memory(self, tid: int, address: int, length: int) -> bytes:
-        time.sleep(0.2)
+        time.sleep(0.5)
         return super().read_memory(tid, address, length)
 
 
