@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
     Filter = dict[str, object]
 
-__all__ = ["BLOCK", "DENY", "PERMIT", "filter_set", "listen_ports", "unexcepted"]
+__all__ = ["BLOCK", "DENY", "PERMIT", "filter_set", "listen_ports", "refused_listens", "unexcepted"]
 
 DENY = 15
 PERMIT = 8
 BLOCK = 0
 
-_SUBLAYER_WEIGHT = 0x8000
+_SUBLAYER_WEIGHT = 0xFFFF  # asked first: a block is final then, whatever other products permit
 _NAMESPACE = bytes.fromhex("5b1f2a8c6d0e5c3f9a747e1d20c4b6f8")  # of filter keys, ours
 _BOTH = ("tcp", "udp")
 _FAMILIES = (4, 6)
@@ -229,18 +229,20 @@ def unexcepted(policy: Policy) -> Region:
     return Region.of(OFF_LOOPBACK, ("tcp",)) - excepted
 
 
+def refused_listens(policy: Policy) -> PortSet:
+    """Return the ports at which the implied refusal of a listen stands anywhere off loopback."""
+    region = unexcepted(policy)
+    return port_sets.union(
+        *(held for family in _FAMILIES for _, _, held in region.boxes("tcp", family))
+    )
+
+
 def _listen(policy: Policy) -> Iterator[Filter]:
     """Yield the filters of `listen` rules by port. A rule by address is not carried (`fidelity`)."""
     blocks: list[Filter] = []
     for rule in policy.rules:
         if rule.meaning == "listen":
-            ports = port_sets.union(
-                *(
-                    held
-                    for family in _FAMILIES
-                    for _, _, held in unexcepted(policy).boxes("tcp", family)
-                )
-            )
+            ports = refused_listens(policy)
             if ports:  # a filter that names no port is about every one
                 blocks += _listen_each("block", BLOCK, rule.id, ports)
         if rule.action != "listen" or rule.meaning is not None:
@@ -280,7 +282,9 @@ def _listen_each(action: str, weight: int, rule: str, ports: PortSet) -> Iterato
 
 def _listen_denied(rule: str, ports: PortSet) -> Iterator[Filter]:
     """Yield the denies of a named refusal, which no permit outweighs: they leave loopback out themselves.
-    A wildcard bind is told by its flag as well, whatever address the platform gives for it.
+
+    A listen on every address is one at address 0, or one without an address: *ALE Layers* says the latter
+    of a bind, and no page says it of a listen. Nor does one say that the flag of such a bind is set there.
     """
     for family in _FAMILIES:
         layer = f"ALE_AUTH_LISTEN_V{family}"
@@ -288,8 +292,8 @@ def _listen_denied(rule: str, ports: PortSet) -> Iterator[Filter]:
         for networks in c.chunks(c.networks(family, _OFF[family])):
             local = c.addresses("IP_LOCAL_ADDRESS", family, networks)
             yield _filter(layer, "block", DENY, (rule,), rule, (*local, *wanted))
-        wildcard = (*wanted, c.WILDCARD_BIND)
-        yield _filter(layer, "block", DENY, (rule,), f"{rule}, wildcard bind", wildcard)
+        unaddressed = (c.unknown("IP_LOCAL_ADDRESS"), *wanted)
+        yield _filter(layer, "block", DENY, (rule,), f"{rule}, no address", unaddressed)
 
 
 # --- receive and accept
@@ -299,7 +303,7 @@ def _accept(policy: Policy, tables: Tables) -> Iterator[Filter]:
     """Yield the inbound side: what may not be listened on is not accepted either, and where a `connect`
     rule denies, no datagram of a stranger either: the platform lets replies to one out without asking.
     """
-    refused, by = _refused_listens(policy, tables)
+    refused, by = _refused_everywhere(policy, tables)
     if not refused and not policy.connect_denies:
         return
     for family in _FAMILIES:
@@ -317,7 +321,7 @@ def _accept(policy: Policy, tables: Tables) -> Iterator[Filter]:
         yield _filter(layer, "block", BLOCK, by, "inbound", ())
 
 
-def _refused_listens(policy: Policy, tables: Tables) -> tuple[PortSet, list[str]]:
+def _refused_everywhere(policy: Policy, tables: Tables) -> tuple[PortSet, list[str]]:
     """Return the ports at which a listen on every address is refused, and the rules that refuse."""
     ports: list[tuple[int, int]] = []
     by: set[str] = set()
