@@ -196,5 +196,5 @@ def _values(condition: JSON) -> Iterator[object]:
         width = 32 if family == 4 else 128
         flipped = address ^ (1 << (width - max(int(prefix), 1)))
         yield f"{format_address(family, flipped)}/{prefix}"
-    else:
+    elif isinstance(value, str):
         yield value + "x"

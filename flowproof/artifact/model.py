@@ -280,8 +280,8 @@ class Artifact(Value):
     *lanes*: the lanes that a run of it engages. *hosts*: names that ``--hosts`` bound at compile time, to
     addresses in text form. *filters* is the WFP filter set as JSON-shaped data (windows targets only).
     *differences* list where a filter set does otherwise than the tables, each with all of its cells; a
-    Linux target has none. *verification* says what was proved at compile. *digests* hold ``ir``, ``grammar`` and the source
-    files (``file:<name>``), as ``sha256:…``.
+    Linux target has none. *verification* says what was proved at compile. *digests* hold ``ir``,
+    ``grammar`` and the source files (``file:<name>``), as ``sha256:…``.
     """
 
     target: str

@@ -14,7 +14,17 @@ if TYPE_CHECKING:
 
     from flowproof.artifact.model import Artifact, Decision, Entry, Plane, PortTable, Rule, Symbol
 
-__all__ = ["columns", "decided", "differences", "fidelity", "heading", "rules", "some", "symbols", "tables"]
+__all__ = [
+    "columns",
+    "decided",
+    "differences",
+    "fidelity",
+    "heading",
+    "rules",
+    "some",
+    "symbols",
+    "tables",
+]
 
 _PLANES = {
     "tcp4": "connect tcp, IPv4",
@@ -195,7 +205,11 @@ def _cells(
     for at, start in enumerate(plane.starts):
         last = plane.starts[at + 1] - 1 if at + 1 < len(plane.starts) else LAST[family]
         table = ports[plane.cells[at]]
-        where = "every address" if name.startswith("listen-any") else interval_words(family, start, last)
+        where = (
+            "every address"
+            if name.startswith("listen-any")
+            else interval_words(family, start, last)
+        )
         for index, low in enumerate(table.starts):
             high = table.starts[index + 1] - 1 if index + 1 < len(table.starts) else LAST_PORT
             text = words[table.entries[index]]

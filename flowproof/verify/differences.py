@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from flowproof.ir.cells import cell_words
 from flowproof.ir.model import OFF_LOOPBACK
-from flowproof.ir.ports import ANY_PORT
 from flowproof.ir.regions import Region, union_all
 from flowproof.verify.found import Counterexample
 
@@ -41,9 +40,7 @@ class Differing:
         """How many kinds of cells differ."""
         return len(self._regions)
 
-    def add(
-        self, kind: Kind, family: int, first: int, last: int, ports: tuple[int, int]
-    ) -> None:
+    def add(self, kind: Kind, family: int, first: int, last: int, ports: tuple[int, int]) -> None:
         """Take in the cell of addresses *first* to *last* and of *ports*."""
         region = Region.of(((family, first, last),), ("tcp",), (ports,))
         self._regions.setdefault(kind, []).append(region)
@@ -85,9 +82,7 @@ def listed_otherwise(
     others = [one for one in listed if not one[1].startswith(_MEANING)]
     if others == wanted:
         return None
-    first = min(
-        one for one in (*others, *wanted) if others.count(one) != wanted.count(one)
-    )
+    first = min(one for one in (*others, *wanted) if others.count(one) != wanted.count(one))
     how, subject, where, rules, cells = first
     event = f"{where} {cells[0] if cells else subject}: {how}, as {subject} states"
     return _odd(event, wanted.count(first) > others.count(first), policy, rules)
@@ -116,26 +111,22 @@ def _unseen(policy: Policy) -> Iterator[Listed]:
         paths = sorted({*rule.targets.unix, *rule.exceptions.unix})
         if paths:
             yield "not-applicable", rule.id, "unix", (rule.id,), tuple(f"unix:{p}" for p in paths)
-        symbols = set()
-        if rule.exceptions.symbols:
-            symbols.update(rule.exceptions.symbols)
-        if rule.targets.symbols and rule.exceptions.region:
+        symbols = set(rule.exceptions.symbols)
+        if rule.exceptions.region:
             symbols.update(rule.targets.symbols)
         if symbols:
             names = sorted({_symbol(one.kind, one.value) for one in symbols})
             yield "unsupported", rule.id, "binding", (rule.id,), tuple(names)
-        if rule.action == "listen" and (rule.asserts or rule.verb == "observe"):
-            if _by_address(rule):
-                yield "unsupported", rule.id, "counting", (rule.id,), ("listens by address",)
+        counts = rule.action == "listen" and (rule.asserts or rule.verb == "observe")
+        if counts and _by_address(rule):
+            yield "unsupported", rule.id, "counting", (rule.id,), ("listens by address",)
 
 
 def _by_address(rule: Rule) -> bool:
     """Tell whether a rule about listens is about some addresses only, and not about ports."""
     for region in (rule.named, rule.otherwise):
         ports = {held for _, _, _, _, held in region}
-        if region and (
-            len(ports) != 1 or region != Region.of(OFF_LOOPBACK, ("tcp",), ports.pop())
-        ):
+        if region and (len(ports) != 1 or region != Region.of(OFF_LOOPBACK, ("tcp",), ports.pop())):
             return True
     return False
 

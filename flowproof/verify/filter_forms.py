@@ -52,7 +52,9 @@ class Form(Value):
 
     def takes(self, protocol: int) -> bool:
         """Tell whether attempts of *protocol* may match."""
-        return self.protocols is None or any(low <= protocol <= high for low, high in self.protocols)
+        return self.protocols is None or any(
+            low <= protocol <= high for low, high in self.protocols
+        )
 
 
 def shaped(filters: Mapping[str, Any]) -> bool:
@@ -73,7 +75,7 @@ def _members(value: object, names: Sequence[str]) -> bool:
     return isinstance(value, dict) and sorted(value) == sorted(names)
 
 
-def _is_filter(one: Any) -> bool:
+def _is_filter(one: dict[str, Any]) -> bool:
     return (
         _members(one, _FILTER)
         and all(isinstance(one[name], str) for name in _TEXTS)

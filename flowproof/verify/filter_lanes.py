@@ -11,7 +11,6 @@ from flowproof.addresses import LAST, LOOPBACK, format_address
 from flowproof.ir.ports import ANY_PORT
 from flowproof.values import Value
 from flowproof.verify.filter_forms import SIDES, form, ports_of
-from flowproof.verify.reading import Line
 from flowproof.verify.wfp import TCP, UDP, Attempt
 
 TYPE_CHECKING = False
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from flowproof.verify.filter_forms import Form
-    from flowproof.verify.reading import Read
+    from flowproof.verify.reading import Line, Read
     from flowproof.verify.sweep import Box
 
     Filter = Mapping[str, Any]

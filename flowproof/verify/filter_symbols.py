@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["odd_symbol"]
 
 
-def odd_symbol(policy: Policy, filters: Iterable[Mapping[str, Any]]) -> tuple[Shape, int, int] | None:
+def odd_symbol(
+    policy: Policy, filters: Iterable[Mapping[str, Any]]
+) -> tuple[Shape, int, int] | None:
     """Return a shape that stands in comparable *filters* more or less often than *policy* wants, with how
     often it stands there and how often it should; None where there is none.
     """

@@ -121,7 +121,9 @@ class _Comparison:
         match lane.wants:
             case "other":
                 return not self._denies, None
-            case "stranger":  # what is no stream is let in off loopback unless a `connect` rule denies
+            case (
+                "stranger"
+            ):  # what is no stream is let in off loopback unless a `connect` rule denies
                 return loopback or not self._denies, None
             case "accepted":  # a listener on every address accepts off loopback where it may listen
                 outcome = self._read.outcomes[entry]
@@ -132,9 +134,7 @@ class _Comparison:
 
     def _lane(self, lane: Lane) -> Iterator[Counterexample]:
         judged: dict[Combination, Kind | None] = {}
-        for first, _, table, holders in address_cells(
-            lane.boxes(), lane.line, LAST[lane.family]
-        ):
+        for first, _, table, holders in address_cells(lane.boxes(), lane.line, LAST[lane.family]):
             if not lane.holds(first):
                 continue
             for port, entry, members in port_cells(holders, self._lines[table]):

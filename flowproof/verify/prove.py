@@ -58,7 +58,9 @@ def verify(policy: Policy, data: bytes) -> Proof | Counterexample:
     read, compared = tables
     if artifact["filters"] is None:
         if artifact["differences"]:
-            return _listed("differences", artifact["differences"], "none: the tables are what decides")
+            return _listed(
+                "differences", artifact["differences"], "none: the tables are what decides"
+            )
         return Proof(ways, compared.cells, compared.kinds)
     from flowproof.verify.filters import compare_filters  # noqa: PLC0415  Windows only
 

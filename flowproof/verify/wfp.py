@@ -16,7 +16,7 @@ from flowproof.verify.wfp_conditions import TCP, UDP, Attempt, matches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from flowproof.verify.wfp_conditions import Bindings

@@ -127,7 +127,9 @@ def holds(condition: Condition, attempt: Attempt, bindings: Bindings) -> bool:
             return _address(condition, attempt.local, bindings)
         case "ALE_PROMISCUOUS_MODE":
             # measured on Windows: the filter was added without complaint and denied every socket
-            raise Unmodelled("a condition on the promiscuous mode denies sockets that never asked for it")
+            raise Unmodelled(
+                "a condition on the promiscuous mode denies sockets that never asked for it"
+            )
         case field:
             raise Unmodelled(f"no field `{field}`")
 

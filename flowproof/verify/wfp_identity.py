@@ -41,7 +41,12 @@ def granted(descriptor: str, sids: tuple[str, ...]) -> bool:
         kind, flags, rights, *_objects, who = entry.split(";")
         held = {rights[at : at + 2] for at in range(0, len(rights), 2)}
         who = _EVERYONE.get(who, who)
-        if kind not in ("A", "D") or flags or not held <= set(_RIGHTS) or not who.startswith("S-1-"):
+        if (
+            kind not in ("A", "D")
+            or flags
+            or not held <= set(_RIGHTS)
+            or not who.startswith("S-1-")
+        ):
             raise Unmodelled(f"an entry `{entry}` that is not modelled")
         if MATCH_FILTER in held and who in sids:
             return bool(kind == "A")

@@ -80,13 +80,14 @@ def test_all_six_layers_are_filtered() -> None:
     assert {one["layer"] for one in filter_set(RULES)["filters"]} == set(LAYERS)
 
 
-def test_nothing_is_filtered_on_the_promiscuous_mode_or_the_loopback_flag() -> None:
+def test_nothing_is_filtered_on_the_promiscuous_mode_or_any_flag() -> None:
     text = json.dumps(filter_set(RULES))
     assert "PROMISCUOUS" not in text
-    for one in filter_set(RULES)["filters"]:
-        for condition in one["conditions"]:
-            if condition["field"] == "FLAGS":
-                assert condition["value"] == 8  # a wildcard bind
+    assert "FLAGS" not in text
+
+
+def test_the_sublayer_of_the_run_is_asked_first() -> None:
+    assert filter_set(RULES)["sublayer"] == {"key": "@run", "weight": 0xFFFF}
 
 
 def test_names_stay_symbolic_in_both_families() -> None:
@@ -115,7 +116,7 @@ def test_icmp_falls_to_the_block_even_for_an_allowed_address() -> None:
 
 
 def test_another_identity_is_not_touched() -> None:
-    assert classify(filter_set(RULES), replace(connect("192.0.2.1"), ours=False)).permitted
+    assert classify(filter_set(RULES), replace(connect("192.0.2.1"), sids=("S-1-5-18",))).permitted
 
 
 def test_loopback_is_told_by_address() -> None:
@@ -141,10 +142,10 @@ def test_inbound_datagrams_are_let_be_where_no_connect_rule_denies() -> None:
     assert classify(filters, accept("192.0.2.1", 80, UDP)).permitted
 
 
-def test_a_wildcard_bind_is_refused_whatever_address_the_platform_gives() -> None:
+def test_a_listen_on_every_address_is_refused_whatever_address_the_platform_gives() -> None:
     filters = filter_set({"low": "deny listen on anything:1-1023"})
     for local in (None, (4, 0)):
-        attempt = Attempt("ALE_AUTH_LISTEN_V4", TCP, local=local, local_port=80, wildcard=True)
+        attempt = Attempt("ALE_AUTH_LISTEN_V4", TCP, local=local, local_port=80)
         assert not classify(filters, attempt).permitted
     bound = Attempt("ALE_AUTH_LISTEN_V4", TCP, local=of("127.0.0.1"), local_port=80)
     assert classify(filters, bound).permitted

@@ -7,6 +7,8 @@ before a run binds it. `verify` finds the same by trying every cell, and refuses
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from flowproof.addresses import LAST, LOOPBACK
 from flowproof.artifact.model import Difference
 from flowproof.ir import ports as port_sets
@@ -99,9 +101,7 @@ def _some(held: Iterable[tuple[str, PortSet | None]]) -> Held:
     return tuple((rule, ports) for rule, ports in held if ports)
 
 
-def _listens(
-    policy: Policy, tables: Tables, rows: Mapping[str, Fidelity]
-) -> Iterator[Difference]:
+def _listens(policy: Policy, tables: Tables, rows: Mapping[str, Fidelity]) -> Iterator[Difference]:
     listening = {rule.id for rule in policy.rules if "listen" in (rule.action, rule.meaning)}
     if not listening & rows.keys():
         return
@@ -111,7 +111,9 @@ def _listens(
     for where in _LISTENS:
         found: dict[tuple[str, str, bool, int | None, tuple[str, ...]], list[Region]] = {}
         for first, last, port, end, at in _cells(tables, where, asked):
-            loopback = any(one[1] <= first <= one[2] for one in LOOPBACK if one[0] == int(where[-1]))
+            loopback = any(
+                one[1] <= first <= one[2] for one in LOOPBACK if one[0] == int(where[-1])
+            )
             passes, deciding, matched = asked.decide(port, loopback)
             refused, by = _decided(tables, at, rules)
             if passes is not refused and (not matched or by is None or ids[by] in deciding):
@@ -165,9 +167,7 @@ def _stating(
     return None
 
 
-def _cells(
-    tables: Tables, where: str, asked: _Ports
-) -> Iterator[tuple[int, int, int, int, int]]:
+def _cells(tables: Tables, where: str, asked: _Ports) -> Iterator[tuple[int, int, int, int, int]]:
     """Yield (first, last, port, last port, entry) for every cell of a plane, cut where a filter changes."""
     plane = tables.planes[where]
     cuts = {0, LAST_PORT + 1}
@@ -177,7 +177,7 @@ def _cells(
         ports = tables.ports[table]
         ends = sorted({*cuts, *ports.starts})
         at = 0
-        for low, end in zip(ends, ends[1:], strict=False):
+        for low, end in pairwise(ends):
             while at + 1 < len(ports.starts) and ports.starts[at + 1] <= low:
                 at += 1
             yield first, last, low, end - 1, ports.entries[at]
@@ -195,7 +195,7 @@ def _intervals(plane: Plane, where: str) -> Iterator[tuple[int, int, int]]:
             cuts.update((first, last + 1))
     ends = sorted(cuts)
     at = 0
-    for first, end in zip(ends, ends[1:], strict=False):
+    for first, end in pairwise(ends):
         while at + 1 < len(plane.starts) and plane.starts[at + 1] <= first:
             at += 1
         yield first, end - 1, plane.cells[at]
@@ -232,10 +232,10 @@ def _beside(at: int, rule: Rule) -> Iterator[Difference]:
             "exceptions not taken out",
             tuple(sorted({_written(symbol) for symbol in symbols})),
         )
-    by_address = any(
+    counts = rule.action == "listen" and (rule.asserts or rule.verb == "observe")
+    if counts and any(
         region and listen_ports(region) is None for region in (rule.named, rule.otherwise)
-    )
-    if rule.action == "listen" and by_address and (rule.asserts or rule.verb == "observe"):
+    ):
         told = ("listens by address",)
         yield Difference("unsupported", rule.id, "counting", (at,), "counted", "not counted", told)
 
