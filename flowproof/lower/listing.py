@@ -112,9 +112,9 @@ def differences(artifact: Artifact) -> Iterator[str]:
     """Yield where the target does otherwise than the decision tables, which are what Linux decides by."""
     if not artifact.differences:
         return
-    yield "Otherwise than the decisions, and than Linux"
+    yield "Differences from the decisions, which are what Linux does"
     rows = [
-        (one.subject, one.kind, one.where, some(one.cells), f"{one.policy}; here: {one.target}")
+        (one.subject, one.kind, one.where, some(one.cells), f"{one.policy}; here {one.target}")
         for one in artifact.differences
     ]
     yield from columns(rows)

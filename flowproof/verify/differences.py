@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from flowproof.ir.model import Policy, Rule
 
-    Kind = tuple[str, str, str, str | None, tuple[str, ...]]
+    Kind = tuple[str, str, str | None, tuple[str, ...]]
+    Placed = tuple[str, str, str | None, tuple[str, ...], str]
     Listed = tuple[str, str, str, tuple[str, ...], tuple[str, ...]]
 
 __all__ = ["Differing", "listed_otherwise"]
@@ -27,27 +28,27 @@ _STATED = ("over-blocks", "not-applicable", "over-permits", "unsupported")
 
 
 class Differing:
-    """The cells that differ, by kind: (how, subject of the fidelity that states it, lane, the rule that
-    handles by the policy, the rules of the filters that decide).
+    """The cells that differ, by kind: (how, subject of the fidelity that states it, the rule that handles by
+    the policy, the rules of the filters that decide, lane).
     """
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
-        self._regions: dict[Kind, list[Region]] = {}
+        self._regions: dict[Placed, list[Region]] = {}
 
     @property
     def kinds(self) -> int:
         """How many kinds of cells differ."""
         return len(self._regions)
 
-    def add(self, kind: Kind, family: int, first: int, last: int, ports: tuple[int, int]) -> None:
+    def add(self, kind: Placed, family: int, first: int, last: int, ports: tuple[int, int]) -> None:
         """Take in the cell of addresses *first* to *last* and of *ports*."""
         region = Region.of(((family, first, last),), ("tcp",), (ports,))
         self._regions.setdefault(kind, []).append(region)
 
     def listed(self) -> Iterator[Listed]:
         """Yield each kind as an artifact has to list it: (kind, subject, where, rules, cells)."""
-        for (how, subject, where, by, rules), regions in self._regions.items():
+        for (how, subject, by, rules, where), regions in self._regions.items():
             concerned = tuple(sorted({*rules, *(() if by is None else (by,))}))
             cells = cell_words(union_all(regions), addresses="any" not in where)
             yield how, subject, where, concerned, cells

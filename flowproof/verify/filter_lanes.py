@@ -7,10 +7,13 @@ of protocols that may have none.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 from flowproof.addresses import LAST, LOOPBACK, format_address
 from flowproof.ir.ports import ANY_PORT
 from flowproof.values import Value
 from flowproof.verify.filter_forms import SIDES, form, ports_of
+from flowproof.verify.reading import Line
 from flowproof.verify.wfp import TCP, UDP, Attempt
 
 TYPE_CHECKING = False
@@ -19,8 +22,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from flowproof.verify.filter_forms import Form
-    from flowproof.verify.reading import Line, Read
-    from flowproof.verify.sweep import Box
+    from flowproof.verify.reading import Read
+    from flowproof.verify.sweep import Box, Member
 
     Filter = Mapping[str, Any]
 
@@ -29,6 +32,8 @@ __all__ = ["EXEMPT", "FILTER", "Lane", "lanes"]
 FILTER = "filter"
 EXEMPT = "exempt"  # no filter: loopback is here
 EVERY = "every"  # no filter: address 0, which stands for every address
+MAPPED = "mapped"  # no filter: here the IPv6 line holds IPv4
+_FIRST = 0xFFFF << 32  # ::ffff:0:0/96 (RFC 4291)
 _NAMES = {TCP: "tcp", UDP: "udp"}
 
 
@@ -37,7 +42,7 @@ class Lane(Value):
     by another protocol), ``accept4`` (a stream let in) and ``inbound4`` (anything else let in).
 
     *wants* is how the tables say what is wanted: ``decided``, ``other``, ``accepted`` or ``stranger``.
-    *address* is ``given``, ``zero`` or ``none``; *ported*: the layer knows a port.
+    *address* is ``given``, ``zero``, ``mapped zero`` or ``none``; *ported*: the layer knows a port.
     """
 
     where: str
@@ -64,9 +69,14 @@ class Lane(Value):
         for kin, first, last in LOOPBACK:
             if kin == self.family:
                 yield first, last, ANY_PORT, (-1, EXEMPT)
-        if self._binds and self.address == "given":
-            # a cell of its own, so that no other one is taken to be done with it
-            yield 0, 0, ANY_PORT, (-1, EVERY)
+            elif self.family == 6:
+                yield _FIRST + first, _FIRST + last, ANY_PORT, (-1, EXEMPT)
+        if self.family == 6:
+            yield _FIRST, _FIRST + LAST[4], ANY_PORT, (-1, MAPPED)
+        if self._binds:
+            # cells of their own, so that no other one is taken to be done with them
+            for zero in (0,) if self.family == 4 else (0, _FIRST):
+                yield zero, zero, ANY_PORT, (-1, EVERY)
 
     def _spans(self, held: Form) -> Iterable[tuple[int, int]]:
         if self.address == "none":
@@ -75,13 +85,17 @@ class Lane(Value):
 
     def holds(self, first: int) -> bool:
         """Tell whether the cell that begins at address *first* has attempts of this lane."""
-        if self.address != "given":
-            return first == 0
-        return first > 0 or not self._binds
+        if self.address == "given":
+            return not self._binds or first not in (0, _FIRST)
+        return first == (_FIRST if self.address == "mapped zero" else 0)
 
-    def last(self, last: int) -> int:
-        """Return the last address of a cell that attempts of this lane have, where they have the first."""
-        return last if self.address == "given" else 0
+    def cell(self, first: int, last: int, members: Iterable[Member]) -> tuple[str, int, int, int]:
+        """Return (lane, family, first and last address) of a cell as the tables have it: IPv4 as IPv4."""
+        if self.address != "given":
+            return self.where, int(self.where[-1]), 0, 0
+        if any(role == MAPPED for _, role in members):
+            return f"{self.where[:-1]}4", 4, first - _FIRST, last - _FIRST
+        return self.where, self.family, first, last
 
     @property
     def _binds(self) -> bool:
@@ -120,7 +134,7 @@ def lanes(filters: Sequence[Filter], read: Read, flat: Line) -> Iterator[Lane]:
         for protocol, name in _NAMES.items():
             where = f"{name}{family}"
             taken = _taking(forms, protocol)
-            yield Lane(where, layer, protocol, read.planes[where], "decided", taken)
+            yield Lane(where, layer, protocol, _line(read, name, family), "decided", taken)
         yield from _others(f"other{family}", layer, forms, flat, "other", (TCP, UDP))
         yield from _listens(family, tuple(held.get(f"ALE_AUTH_LISTEN_V{family}", ())), read)
         layer = f"ALE_AUTH_RECV_ACCEPT_V{family}"
@@ -161,7 +175,26 @@ def _others(
 def _listens(family: int, forms: tuple[Form, ...], read: Read) -> Iterator[Lane]:
     layer = f"ALE_AUTH_LISTEN_V{family}"
     where = f"listen{family}"
-    yield Lane(where, layer, TCP, read.planes[where], "decided", forms)
+    yield Lane(where, layer, TCP, _line(read, "listen", family), "decided", forms)
     where = f"listen-any{family}"
     for address in ("zero", "none"):
         yield Lane(where, layer, TCP, read.planes[where], "decided", forms, address)
+    if family == 6:
+        where = "listen-any4"
+        yield Lane(where, layer, TCP, read.planes[where], "decided", forms, "mapped zero")
+
+
+def _line(read: Read, name: str, family: int) -> Line:
+    """Return what the layer of *family* sees: *Application Layer Enforcement (ALE)* says that IPv4 of a
+    socket of both families may be seen at the IPv6 layer alone, mapped.
+    """
+    four, six = read.planes[f"{name}4"], read.planes[f"{name}6"]
+    if family == 4:
+        return four
+    end = _FIRST + LAST[4] + 1
+    before = [start for start in six.starts if start < _FIRST]
+    behind = [start for start in six.starts if start > end]
+    starts = [*before, *(_FIRST + start for start in four.starts), end, *behind]
+    resumed = six.values[bisect_right(six.starts, end) - 1]
+    last = six.values[len(six.starts) - len(behind) :]
+    return Line(starts, [*six.values[: len(before)], *four.values, resumed, *last])

@@ -159,7 +159,8 @@ class _Comparison:
             for (port, entry, members), end in zip(cells, ends, strict=True):
                 kind = judged[members, entry]
                 if kind is not None:
-                    self.differing.add(kind, lane.family, first, lane.last(last), (port, end))
+                    where, family, low, high = lane.cell(first, last, members)
+                    self.differing.add((*kind, where), family, low, high, (port, end))
 
     def _cell(
         self, lane: Lane, address: int, port: int, members: tuple[Member, ...], entry: int
@@ -185,7 +186,7 @@ class _Comparison:
         stated = self._statement(permitted, rule, ruling)
         if stated is not None:
             how = "other-rule" if agreed else "over-blocks" if permitted else "over-permits"
-            return how, stated, lane.where, None if rule is None else rule.id, ruling.rules
+            return how, stated, None if rule is None else rule.id, ruling.rules
         does = (
             f"{'permitted' if ruling.permitted else 'blocked'} by"
             f" {', '.join(ruling.rules) or 'no rule'}"

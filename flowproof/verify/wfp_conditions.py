@@ -6,7 +6,7 @@ The pages are Microsoft's; the vectors in ``tests/verify/wfp_vectors`` name one 
 
 from __future__ import annotations
 
-from flowproof.addresses import parse_address
+from flowproof.addresses import canonical, parse_address
 from flowproof.values import Value
 from flowproof.verify.found import Unmodelled
 from flowproof.verify.wfp_identity import granted
@@ -199,7 +199,8 @@ def _address(condition: Condition, actual: Address | None, bindings: Bindings) -
         case "EMPTY":
             return False
         case "@name" | "@variable":
-            return actual in bindings.get((condition["type"][1:], condition["value"]), ())
+            bound = bindings.get((condition["type"][1:], condition["value"]), ())
+            return canonical(*actual) in bound  # IPv4 of a dual-stack socket is mapped
         case "V4_ADDR_MASK" | "V6_ADDR_MASK":
             base, _, prefix = condition["value"].partition("/")
             network = parse_address(base)

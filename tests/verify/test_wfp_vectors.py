@@ -85,6 +85,12 @@ def _by_field(conditions: list[JSON]) -> list[list[JSON]]:
     return list(held.values())
 
 
+def _last(answers: list[Any]) -> wfp.Ruling:
+    if not answers:
+        return wfp.Ruling(True, (), False)
+    return wfp.Ruling(answers[-1].permitted, answers[-1].rules, True)
+
+
 BREAKS: dict[str, Break] = {
     "conditions of one field are all needed": _set(wfp_conditions, "runs", _apart),
     "conditions of one field are alternatives wherever they stand": _set(
@@ -132,7 +138,7 @@ BREAKS: dict[str, Break] = {
     "sublayers in the order of their filters": _set(wfp, "sorted", lambda found, **_: list(found)),
     "the lightest sublayer first": _set(wfp, "sorted", lambda found, **_: sorted(found)),
     "one order of sublayers of a weight": _set(wfp, "permutations", lambda found: [tuple(found)]),
-    "the last sublayer decides": _set(wfp, "_layer", lambda found: _last(found)),
+    "the last sublayer decides": _set(wfp, "_layer", _last),
     "the first sublayer decides": _set(wfp, "_layer", lambda found: _last(found[:1])),
     "idle flows stay": _set(wfp_flows, "IDLE", 1 << 30),
     "idle flows go at once": _set(wfp_flows, "IDLE", 0.5),
@@ -190,12 +196,6 @@ BREAKS: dict[str, Break] = {
     "a network of the other family is taken": _set(wfp_install, "_address", lambda *_: None),
     "no network is taken": _set(wfp_conditions, "parse_address", lambda _: None),
 }
-
-
-def _last(answers: list[Any]) -> wfp.Ruling:
-    if not answers:
-        return wfp.Ruling(True, (), False)
-    return wfp.Ruling(answers[-1].permitted, answers[-1].rules, True)
 
 
 @pytest.mark.parametrize("broken", BREAKS)

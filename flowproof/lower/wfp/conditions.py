@@ -62,7 +62,9 @@ def addresses(field: str, family: int, found: Iterable[str]) -> list[Condition]:
 
 
 def symbol(field: str, kind: str, value: str) -> Condition:
-    """Return the condition that the address is one of a name or variable: bound before it is installed."""
+    """Return the condition that the address is one of a name or variable: bound before it is installed, at
+    an IPv6 layer to its IPv4 addresses as well, in mapped form.
+    """
     return {"field": field, "match": "EQUAL", "type": f"@{kind}", "value": value}
 
 

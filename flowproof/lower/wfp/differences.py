@@ -15,6 +15,7 @@ from flowproof.ir import ports as port_sets
 from flowproof.ir.cells import cell_words
 from flowproof.ir.ports import LAST_PORT
 from flowproof.ir.regions import Region, union_all
+from flowproof.lower.wfp.families import MAPPED
 from flowproof.lower.wfp.filters import listen_ports, refused_listens
 from flowproof.values import Value
 
@@ -190,6 +191,8 @@ def _intervals(plane: Plane, where: str) -> Iterator[tuple[int, int, int]]:
         return
     family = int(where[-1])
     cuts = {1, LAST[family] + 1, *plane.starts} - {0}
+    if family == 6:
+        cuts.update((MAPPED[0], MAPPED[1] + 1))
     for kin, first, last in LOOPBACK:
         if kin == family:
             cuts.update((first, last + 1))
@@ -198,7 +201,8 @@ def _intervals(plane: Plane, where: str) -> Iterator[tuple[int, int, int]]:
     for first, end in pairwise(ends):
         while at + 1 < len(plane.starts) and plane.starts[at + 1] <= first:
             at += 1
-        yield first, end - 1, plane.cells[at]
+        if family == 4 or not MAPPED[0] <= first <= MAPPED[1]:  # those are IPv4, and cells of it
+            yield first, end - 1, plane.cells[at]
 
 
 # --- beside the cells
