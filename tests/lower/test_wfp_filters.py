@@ -159,13 +159,15 @@ def test_a_control_that_refuses_nothing_has_no_filter() -> None:
 def test_many_addresses_come_in_chunks_of_one_rule() -> None:
     members = ", ".join(f"10.0.{at}.1" for at in range(200))
     filters = filter_set({"a": f"deny connect to {members}"})["filters"]
-    chunks = [one for one in filters if one["weight"] == 15]
-    counts = [
-        sum(condition["field"] == "IP_REMOTE_ADDRESS" for condition in one["conditions"])
-        for one in chunks
-    ]
-    assert counts == [CHUNK, CHUNK, CHUNK, 200 - 3 * CHUNK]
-    assert all(one["rules"] == ["a"] for one in chunks)
+    for family in (4, 6):  # IPv4 of dual-stack sockets is seen at the IPv6 layer
+        layer = f"ALE_AUTH_CONNECT_V{family}"
+        chunks = [one for one in filters if one["weight"] == 15 and one["layer"] == layer]
+        counts = [
+            sum(condition["field"] == "IP_REMOTE_ADDRESS" for condition in one["conditions"])
+            for one in chunks
+        ]
+        assert counts == [CHUNK, CHUNK, CHUNK, 200 - 3 * CHUNK]
+        assert all(one["rules"] == ["a"] for one in chunks)
 
 
 def test_addresses_are_merged_only_where_ports_are_the_same() -> None:
@@ -174,8 +176,30 @@ def test_addresses_are_merged_only_where_ports_are_the_same() -> None:
     assert classify(filters, connect("10.0.0.1", 443)).permitted
     assert classify(filters, connect("10.0.0.2", 80)).permitted
     assert not classify(filters, connect("10.0.0.2", 443)).permitted
-    denies = [one for one in filters["filters"] if one["weight"] == 15]
-    assert len(denies) == 2
+    denies = [one["layer"] for one in filters["filters"] if one["weight"] == 15]
+    assert sorted(denies) == ["ALE_AUTH_CONNECT_V4"] * 2 + ["ALE_AUTH_CONNECT_V6"] * 2
+
+
+@pytest.mark.parametrize("address", ["10.0.0.9", "::ffff:10.0.0.9"])
+def test_an_ipv4_address_is_denied_at_both_layers(address: str) -> None:
+    filters = filter_set({"a": "deny connect to 10.0.0.9"})
+    assert not classify(filters, connect(address)).permitted
+    assert classify(filters, connect(address.replace("9", "8"))).permitted
+
+
+def test_the_mapped_block_is_no_ipv6() -> None:
+    filters = filter_set({"a": "deny connect to [::/0]"})
+    assert not classify(filters, connect("2001:db8::1")).permitted
+    assert not classify(filters, connect("::fffe:10.0.0.9")).permitted
+    assert classify(filters, connect("::ffff:10.0.0.9")).permitted
+    assert classify(filters, connect("10.0.0.9")).permitted
+
+
+def test_a_name_is_bound_to_ipv4_at_the_ipv6_layer_too() -> None:
+    filters = filter_set(RULES)
+    bound = {("name", "api.example.com"): (of("192.0.2.7"),)}
+    assert classify(filters, connect("::ffff:192.0.2.7"), bound).permitted
+    assert not classify(filters, connect("::ffff:192.0.2.8"), bound).permitted
 
 
 def test_keys_are_version_5_uuids_that_follow_from_the_filter() -> None:
