@@ -204,8 +204,8 @@ def _filter(one: JSON) -> Iterator[tuple[str, JSON]]:
         yield "condition put first", {**one, "conditions": [condition, *rest[0], *rest[1]]}
         for name, other in (("match", "NOT_EQUAL"), ("type", "UINT32"), ("field", "FLAGS")):
             if condition[name] != other:
-                changed = [*rest[0], {**condition, name: other}, *rest[1]]
-                yield f"{name} changed", {**one, "conditions": changed}
+                listed = [*rest[0], {**condition, name: other}, *rest[1]]
+                yield f"{name} changed", {**one, "conditions": listed}
         for value in _values(condition):
             changed = {**condition, "value": value}
             yield "value changed", {**one, "conditions": [*rest[0], changed, *rest[1]]}

@@ -92,12 +92,11 @@ class Fidelity(Value):
 class Difference(Value):
     """Where the target does otherwise than the decision tables say, which are what Linux decides by.
 
-    *kind*: over-blocks, over-permits, other-rule (the same is done, and another rule is named for it),
-    not-applicable (the target does not see it) or unsupported (the target cannot take it into account).
-    *subject* is the row of `Fidelity` that states it, *where* a plane of the tables, or ``unix``,
-    ``binding``, ``counting`` or ``meaning``; *rules* are the rules concerned on either side. *policy* and
-    *target* say in words what each does; *cells* are all of the attempts it is about, joined where they
-    touch: addresses with ports, paths, names.
+    *kind*: over-blocks, over-permits, other-rule (the same is done in the name of another rule),
+    not-applicable (not seen) or unsupported (not taken into account). *subject* is the row of `Fidelity`
+    that states it, *where* a plane of the tables, or ``unix``, ``binding``, ``counting`` or ``meaning``.
+    *policy* and *target* say in words what each does; *cells* are all of the attempts it is about, joined
+    where they touch: addresses with ports, paths, names.
     """
 
     kind: str

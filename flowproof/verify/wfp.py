@@ -95,6 +95,8 @@ def arbitrate(
         answer = _answer(sublayer.filters, attempt, bindings)
         if answer is not None:
             answers.setdefault(sublayer.weight, []).append(answer)
+    if len(answers) == 1 and len(only := next(iter(answers.values()))) == 1:
+        return _layer(only)
     heavier = [permutations(answers[weight]) for weight in sorted(answers, reverse=True)]
     found = {_layer([one for group in order for one in group]) for order in product(*heavier)}
     if len({(ruling.permitted, ruling.rules) for ruling in found}) > 1:
@@ -128,8 +130,9 @@ def _answer(
     terminating = [one for one in matching if not _action(one).endswith("continue")]
     if not terminating:
         return None
-    surest = max(_span(one["weight"])[0] for one in terminating)
-    deciding = [one for one in terminating if _span(one["weight"])[1] >= surest]
+    spans = [_span(one["weight"]) for one in terminating]
+    surest = max(spans)[0]
+    deciding = [one for one, (_, most) in zip(terminating, spans, strict=True) if most >= surest]
     answers = {(_action(one), _writable(one)) for one in deciding}
     if len(answers) > 1:
         raise Ambiguous(", ".join(one["name"] for one in deciding))

@@ -14,6 +14,7 @@ from flowproof.lower.backend import compile_policy
 from flowproof.verify.filters import compare_filters
 from flowproof.verify.found import Counterexample
 from flowproof.verify.prove import tables_of
+from flowproof.verify.wfp import Attempt, Sublayer, arbitrate
 
 JSON = dict[str, Any]
 Change = Callable[[JSON], object]
@@ -235,6 +236,86 @@ def test_ipv4_of_a_dual_stack_socket_is_denied_as_well() -> None:
     assert found is not None
     assert found.event.startswith("ALE_AUTH_CONNECT_V6 protocol 6 ::ffff:10.0.0.9 ")
     assert (found.policy, found.artifact) == ("refused by no-db", "permitted by no rule")
+
+
+ODD = (
+    None,
+    True,
+    -1,
+    1 << 70,
+    1.5,
+    "",
+    "x",
+    "10.0.0.0/\u00b2",
+    "10.0.0.0",
+    [],
+    [1],
+    ["a", "b"],
+    {},
+)
+
+
+@pytest.mark.parametrize("name", ["field", "match", "type", "value"])
+def test_a_condition_of_odd_values_is_found_and_breaks_nothing(name: str) -> None:
+    original = codec.to_json(compile_policy(NARROW, "windows"))
+    tables = tables_of(NARROW, original)
+    assert not isinstance(tables, Counterexample)
+    for at, one in enumerate(original["filters"]["filters"]):
+        for index in range(len(one["conditions"])):
+            for odd in ODD:
+                artifact = copy.deepcopy(original)
+                artifact["filters"]["filters"][at]["conditions"][index][name] = odd
+                found = compare_filters(NARROW, artifact, tables[0])
+                assert found.difference is not None, (at, index, odd)
+
+
+@pytest.mark.parametrize(
+    "name", ["key", "name", "layer", "action", "weight", "rules", "conditions"]
+)
+def test_a_filter_of_odd_values_is_found_and_breaks_nothing(name: str) -> None:
+    for odd in (None, True, -1, 1 << 70, 1.5, [None], [1], {}, {"uint64": 1}):
+        found = _compared(_second(name, odd))
+        assert found is not None, odd
+
+
+# --- beside other products' filters
+
+
+@pytest.mark.parametrize(("weight", "passes"), [(0xFFFF, False), (0x8000, True)])
+def test_a_hard_permit_of_another_product_opens_nothing_where_the_run_is_asked_first(
+    weight: int, passes: bool
+) -> None:
+    filters = codec.to_json(compile_policy(NARROW, "windows"))["filters"]
+    assert filters["sublayer"]["weight"] == 0xFFFF
+    foreign = {
+        "name": "theirs",
+        "rules": [],
+        "layer": CONNECT,
+        "action": "permit",
+        "weight": 15,
+        "flags": ["CLEAR_ACTION_RIGHT"],
+        "conditions": [],
+    }
+    sublayers = [Sublayer(0xFFFE, [foreign]), Sublayer(weight, filters["filters"])]
+    denied = Attempt(CONNECT, 6, remote=(4, 0x0A000009), remote_port=80)
+    assert arbitrate(sublayers, denied).permitted is passes
+
+
+def test_a_block_of_another_product_holds_against_what_the_run_permits() -> None:
+    filters = codec.to_json(compile_policy(POLICY, "windows"))["filters"]
+    foreign = {
+        "name": "theirs",
+        "rules": ["theirs"],
+        "layer": CONNECT,
+        "action": "block",
+        "weight": 0,
+        "conditions": [],
+    }
+    sublayers = [Sublayer(0x100, [foreign]), Sublayer(0xFFFF, filters["filters"])]
+    allowed = Attempt(CONNECT, 6, remote=(4, 0x0A000001), remote_port=443)
+    assert arbitrate(sublayers[1:], allowed).permitted
+    ruling = arbitrate(sublayers, allowed)
+    assert (ruling.permitted, ruling.rules) == (False, ("theirs",))
 
 
 def test_a_filter_set_that_is_none_is_no_proof() -> None:

@@ -20,6 +20,7 @@ from flowproof.canonical import canonical
 from flowproof.cli.main import main
 from flowproof.lower.backend import compile_policy
 from flowproof.lower.wfp import compile as windows
+from flowproof.lower.wfp.differences import differences
 from flowproof.run.decide import Decisions
 from flowproof.verify.found import Counterexample, Proof
 from flowproof.verify.prove import verify
@@ -311,11 +312,10 @@ def test_an_unlisted_difference_stops_the_compile(
     flow: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert main(["compile", flow, *REPORT, "--target", "windows"]) == 0
-    made = windows.differences
     left = ("listen4", "over-blocks")
 
     def forgetful(*arguments: Any) -> tuple[Difference, ...]:  # noqa: ANN401  passed on as given
-        return tuple(one for one in made(*arguments) if (one.where, one.kind) != left)
+        return tuple(one for one in differences(*arguments) if (one.where, one.kind) != left)
 
     monkeypatch.setattr(windows, "differences", forgetful)
     capsys.readouterr()

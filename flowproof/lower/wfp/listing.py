@@ -45,7 +45,10 @@ def _filters(held: dict[str, Any]) -> Iterator[str]:
     if not filters:
         yield "Filters: none; nothing is refused"
         return
-    yield f"Filters, {len(filters)} in one sublayer of a dynamic session, each for the run's identity only"
+    yield (
+        f"Filters, {len(filters)} in one sublayer (weight {held['sublayer']['weight']}) of a dynamic session,"
+        " each for the run's identity only"
+    )
     rows = [("layer", "weight", "action", "rules", "key", "conditions")]
     rows += [
         (
