@@ -181,8 +181,8 @@ class Rule(Value):
             self.targets.otherwise or (self.places and self.places.otherwise)
         ):
             raise ValueError(f"rule {self.id}: a complement under `allow`")
-        if (self.action == "files") is not bool(self.operations) or not (
-            set(self.operations) <= set(OPERATIONS)
+        if (self.action == "files") is not bool(self.operations) or (
+            self.operations and not set(self.operations) <= set(OPERATIONS)
         ):
             raise ValueError(f"rule {self.id}: file operations are of a rule about files")
         object.__setattr__(self, "_named", None)
