@@ -44,6 +44,8 @@ _FLUSH = 0.02
 """Seconds that an event waits at most before it is sent on."""
 _PATIENCE = 0.02
 """Seconds after which a sleeping call is looked at for signals; shorter ones end by themselves."""
+_RARELY = 0.08
+"""Most seconds between two looks at one call: the longer it has slept, the less a moment matters to it."""
 _LOOKS = 16
 """Sleeping calls that are looked at in one tick."""
 _WAKE = signal.SIGUSR2 if hasattr(signal, "SIGUSR2") else signal.SIGTERM
@@ -168,6 +170,7 @@ class Supervisor:
             self._tree,
             self._known,
         )
+        caller.share(len(self._readers))
         reader = Reader(
             self._listener, caller, self._table, self._pool, self._reader_ended, self._fail
         )
@@ -262,19 +265,22 @@ class Supervisor:
 
     def _look(self, now: float) -> None:
         """End the sleeping calls whose program has a signal to handle, or is gone."""
-        looks = 0
+        due = []
         for operation in tuple(self._pool.pending):
             if operation.withdrawn is not None:
                 self._interrupt(operation)  # again: the last one may have come before the call
                 continue
             if not operation.started:  # a retired reader that waits for its last notification
                 continue
-            if now - operation.started < _PATIENCE or now - operation.looked < _PATIENCE:
-                continue
+            slept = now - operation.started
+            pause = min(max(_PATIENCE, slept / 8), _RARELY)
+            if slept >= _PATIENCE and now - operation.looked >= pause:
+                due.append(operation)
+        if len(due) > _LOOKS:  # whoever has waited longest: none is passed over for ever
+            due.sort(key=_last_look)
+            del due[_LOOKS:]
+        for operation in due:
             operation.looked = now
-            looks += 1
-            if looks > _LOOKS:
-                return
             identity = operation.id
             why = self._withdrawal(operation)
             if why is not None and operation.id == identity:
@@ -325,6 +331,10 @@ class Supervisor:
         batch = self._journal.take()
         if batch:
             self._emit(batch)
+
+
+def _last_look(operation: Operation) -> float:
+    return operation.looked
 
 
 def _place(error: BaseException) -> str:

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -109,6 +110,43 @@ def test_a_handler_ends_a_connect_that_would_sleep_for_minutes() -> None:
     assert errno == EINTR
     assert 0.2 < seconds < 2.0
     assert run.counts()[0] == run.counts()[1]
+
+
+def test_each_of_more_sleepers_than_are_looked_at_at_once_gets_its_signal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(supervisor, "_LOOKS", 1)
+
+    def interrupted(file: int) -> None:
+        signal.signal(signal.SIGALRM, lambda _number, _frame: None)
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        errno, seconds = dial(3.0)
+        os.write(file, b"i" if errno == EINTR and seconds < 2.0 else b"-")
+
+    def work() -> object:
+        reader, writer = os.pipe()
+        pids = [apart(lambda: dial(3.0)) for _ in range(16)]
+        pids += [apart(partial(interrupted, writer)) for _ in range(8)]
+        for pid in pids:
+            os.waitpid(pid, 0)
+        os.close(writer)
+        return os.read(reader, 100).decode()
+
+    with contained(work, policy=open_policy(), before=blackhole) as run:
+        assert run.wait() == "i" * 8
+
+
+def test_a_time_limit_ends_as_bare_where_a_worker_was_interrupted_for_nothing() -> None:
+    # a withdrawal that comes a moment late ends the next call of its worker's thread instead
+    with contained(lambda: dial(1.2), policy=open_policy(), before=blackhole) as run:
+        time.sleep(0.5)
+        for thread in threading.enumerate():
+            if thread.name in {"worker", "reader"} and thread.ident is not None:
+                signal.pthread_kill(thread.ident, signal.SIGUSR2)
+        errno, seconds = run.wait()
+    assert errno == EINPROGRESS
+    assert 1.1 < seconds < 3.0
+    assert run.faults == []
 
 
 def test_a_non_blocking_connect_comes_back_at_once() -> None:
