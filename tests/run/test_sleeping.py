@@ -19,7 +19,7 @@ import pytest
 from supervision import bound, contained, tables
 
 from flowproof.record.codes import Code
-from flowproof.run import pool, supervisor
+from flowproof.run import pool
 from flowproof.run.kernel import Kernel
 
 pytestmark = [
@@ -318,7 +318,6 @@ def test_beyond_the_cap_loopback_is_refused_too_and_what_does_not_sleep_goes_on(
     filling: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool, "THREADS", 4)
-    monkeypatch.setattr(supervisor, "THREADS", 4)
 
     def work() -> object:
         with full_listener() as full, socket.create_server(("127.0.0.1", 0)) as server:
@@ -359,7 +358,7 @@ class SlowKernel(Kernel):
 def test_a_reader_that_is_stuck_beyond_the_cap_is_a_fault(
     cap: int, faults: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervisor, "THREADS", cap)
+    monkeypatch.setattr(pool, "THREADS", cap)
 
     def work() -> object:
         with socket.socket(type=socket.SOCK_DGRAM) as box:
