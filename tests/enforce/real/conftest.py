@@ -18,6 +18,7 @@ from product import Product
 from web_content import BULK, GREETING, fill
 
 CLIENTS = Path(__file__).with_name("clients")
+HARNESS = Path(__file__).with_name("harness")
 
 
 def _built(words: list[str], **env: str) -> None:
@@ -36,8 +37,7 @@ def clients() -> Iterator[dict[str, Path]]:
     found = {path.name: path for path in folder.iterdir()}
     if shutil.which("go"):
         found["go"] = folder / "fetch_page"
-        # without cgo the program is Go's own from the resolver down to the system call
-        cache = {"GOCACHE": str(folder / "go-cache"), "GOFLAGS": "-mod=mod", "CGO_ENABLED": "0"}
+        cache = {"GOCACHE": str(folder / "go-cache")}
         _built(["go", "build", "-o", str(found["go"]), str(found["fetch_page.go"])], **cache)
     if shutil.which("javac"):
         found["java"] = folder / "classes"
@@ -80,7 +80,7 @@ def web(serve: Callable[[], OutsideServer]) -> dict[str, Path]:
     server.prepare("git", *who, "-C", "work", "commit", "-q", "-m", "Greet")
     server.prepare("git", "clone", "-q", "--bare", "work", "git/probe.git")
     script = server.folder / "web_origin.py"
-    shutil.copy(Path(__file__).with_name("web_origin.py"), script)
+    shutil.copy(HARNESS / "web_origin.py", script)
     server.start([server.product.python, str(script), str(server.folder), "18080"], ready="ready")
     _open(server, PORTS[WEB], 18080)
     return {}

@@ -10,7 +10,7 @@ from typing import Any
 from errands import PORTS, Errand
 from stage import Ran
 
-__all__ = ["ENV", "programs", "reached", "refusing", "rules", "url_host", "words"]
+__all__ = ["ENV", "attempts", "programs", "reached", "refusing", "rules", "url_host", "words"]
 
 ENV = {
     "PIP_CONFIG_FILE": "/dev/null",
@@ -47,15 +47,17 @@ def reached(ran: Ran) -> set[str]:
 def refusing(ran: Ran) -> set[tuple[str, ...]]:
     """Return, of what was refused, each rule that refused with those that counted it."""
     return {
-        (_event(e)["by"]["rule"], *(rule["rule"] for rule in _event(e)["asserting"]))
-        for e in ran.record.refused
+        (event["by"]["rule"], *(rule["rule"] for rule in event["asserting"]))
+        for event in attempts(ran)
     }
 
 
 def programs(ran: Ran) -> set[str]:
     """Return the names of the binaries that were refused something."""
-    return {os.path.basename(_event(e)["program"]) for e in ran.record.refused}
+    return {os.path.basename(event["program"]) for event in attempts(ran)}
 
 
-def _event(event: Mapping[str, Any]) -> Mapping[str, Any]:
-    return event
+def attempts(ran: Ran) -> list[dict[str, Any]]:
+    """Return what was refused; a probe is none (a resolver connects UDP to sort what it found)."""
+    found: list[dict[str, Any]] = ran.record.refused
+    return [event for event in found if event["operation"] != "probe"]
