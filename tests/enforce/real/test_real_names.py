@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.namespace, pytest.mark.enforce]
 
 RULES = {
     "real.server": f"allow connect tcp to allowed.flow.test:{PORTS[WEB]}",
+    "real.elsewhere": "allow connect tcp to denied.flow.test:9001",
     "real.rest": "never connect to anything else",
 }
 RESOLVING = ("curl", "wget", "git", "npm", "node", "go", "java-client")
@@ -47,7 +48,7 @@ def test_allowed_name_is_reached(errand: Errand, kit: dict[str, Path], plain_sta
     assert (ran.record.verdict, ran.code) == (PASS, 0), ran
 
 
-def test_other_name_is_refused_at_whatever_address_is_tried(
+def test_name_at_another_port_is_refused_at_whatever_address_is_tried(
     errand: Errand, kit: dict[str, Path], plain_stage: Stage
 ) -> None:
     command = words(errand, kit, "denied.flow.test")

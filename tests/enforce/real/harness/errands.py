@@ -103,6 +103,13 @@ def _psql(kit: Kit, host: str, port: int) -> list[str]:
     ]
 
 
+def _java(how: str) -> Words:
+    def words(kit: Kit, host: str, port: int) -> list[str]:
+        return ["java", "-cp", str(kit["java"]), "FetchPage", _page(host, port), how]
+
+    return words
+
+
 ERRANDS = (
     Errand("curl", lambda _, h, p: ["curl", "-sgo", "bulk", _page(h, p)], _leaves("bulk", BULK)),
     Errand("wget", lambda _, h, p: ["wget", "-qO", "bulk", _page(h, p)], _leaves("bulk", BULK)),
@@ -143,14 +150,7 @@ ERRANDS = (
     *(
         Errand(
             f"java-{how}",
-            lambda kit, h, p, how=how: [
-                "java",
-                "-cp",
-                str(kit["java"]),
-                "FetchPage",
-                _page(h, p),
-                how,
-            ],
+            _java(how),
             _prints(f"links 1\n{BULK_HASH}"),
             program="javac",
             seen="java",
