@@ -15,7 +15,7 @@ from missing import installed, missing
 from namespace import Namespace
 from outside_server import OutsideServer
 from product import Product
-from web_content import BULK, GREETING, fill
+from web_content import BULK, fill
 
 CLIENTS = Path(__file__).with_name("clients")
 HARNESS = Path(__file__).with_name("harness")
@@ -74,10 +74,10 @@ def web(serve: Callable[[], OutsideServer]) -> dict[str, Path]:
     fill(server.folder, calls=f"http://{HOSTS[2]}:{PORTS[WEB]}/greeting.txt")
     server.own()
     server.prepare("git", "init", "-q", "-b", "main", "work")
-    (server.folder / "work" / "greeting.txt").write_text(GREETING, encoding="utf-8")
+    (server.folder / "work" / "bulk.bin").write_bytes(BULK)
     who = ("-c", "user.name=A Test", "-c", "user.email=test@flow.test")
-    server.prepare("git", "-C", "work", "add", "greeting.txt")
-    server.prepare("git", *who, "-C", "work", "commit", "-q", "-m", "Greet")
+    server.prepare("git", "-C", "work", "add", "bulk.bin")
+    server.prepare("git", *who, "-C", "work", "commit", "-q", "-m", "Begin")
     server.prepare("git", "clone", "-q", "--bare", "work", "git/probe.git")
     script = server.folder / "web_origin.py"
     shutil.copy(HARNESS / "web_origin.py", script)

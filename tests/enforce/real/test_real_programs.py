@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from errands import ERRANDS, HOSTS, PORTS, Errand
 from evidence import FAIL, PASS
-from judged import ENV, programs, reached, refusing, rules, url_host, words
+from judged import ENV, let_through, programs, reached, refusing, rules, url_host, words
 from missing import installed
 from stage import Stage
 
@@ -54,6 +54,15 @@ def test_bare_program_brings_what_it_went_for(
     assert ran.reached(host), ran
 
 
+@pytest.mark.parametrize("errand", ERRANDS, ids=repr, indirect=True)
+def test_bare_program_reaches_the_other_port(
+    errand: Errand, kit: dict[str, Path], plain_stage: Stage
+) -> None:
+    ran = plain_stage.bare(words(errand, kit, ALLOWED[0], 1), env=ENV)
+    assert errand.brings(plain_stage, ran), ran
+    assert f"10.99.0.1:{PORTS[errand.server] + 1}" in reached(ran), ran
+
+
 @each_at(ALLOWED)
 def test_allowed_program_lives(
     errand: Errand, kit: dict[str, Path], plain_stage: Stage, host: str
@@ -65,6 +74,7 @@ def test_allowed_program_lives(
     assert errand.brings(plain_stage, ran), ran
     assert reached(ran) == {f"{url_host(host)}:{PORTS[errand.server]}"}, ran
     assert ran.record.refused == [], ran.record.refused
+    assert let_through(ran, "real.server") > 0, ran.record.rule("real.server")
     assert ran.record.lane("faults") == [], ran
     assert (ran.record.verdict, ran.code) == (PASS, 0), ran
 

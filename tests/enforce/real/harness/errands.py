@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from stage import Ran, Stage
-from web_content import BULK, GREETING, PACKAGE, WHEEL
+from web_content import BULK, PACKAGE, WHEEL
 
 __all__ = ["BULK_HASH", "ERRANDS", "HOSTS", "PORTS", "SQL", "SSH", "WEB", "Errand", "Kit"]
 
@@ -22,6 +22,9 @@ HOSTS = ("10.99.0.1", "fd00:99::1", "10.99.0.2", "fd00:99::2")
 """The two allowed and the two denied addresses of the namespace; each server is at all of them."""
 
 BULK_HASH = hashlib.sha256(BULK).hexdigest()
+
+ROWS = 200_000
+TABLE = b"".join(b"%d\n" % n for n in range(1, ROWS + 1))
 
 Kit = Mapping[str, Path]
 """What the test built or copied for the programs: client sources, binaries, keys, by name."""
@@ -92,15 +95,8 @@ def _ssh(kit: Kit, host: str, port: int) -> list[str]:
 
 def _psql(kit: Kit, host: str, port: int) -> list[str]:
     where = ["-h", host.strip("[]"), "-p", str(port), "-U", "probe", "-d", "postgres"]
-    return [
-        "psql",
-        *where,
-        "-X",
-        "-A",
-        "-t",
-        "-c",
-        "select count(*) from generate_series(1, 70000)",
-    ]
+    query = f"select n from generate_series(1, {ROWS}) n"
+    return ["psql", *where, "-X", "-A", "-t", "-o", "rows", "-c", query]
 
 
 def _java(how: str) -> Words:
@@ -116,7 +112,7 @@ ERRANDS = (
     Errand(
         "git",
         lambda _, h, p: ["git", "clone", "-q", f"http://{h}:{p}/git/probe.git", "clone"],
-        _leaves("clone/greeting.txt", GREETING.encode()),
+        _leaves("clone/bulk.bin", BULK),
         seen="git-remote-http",
     ),
     Errand("pip", _pip, _leaves(f"wheels/{WHEEL}"), program="pip3", seen="python3"),
@@ -158,5 +154,5 @@ ERRANDS = (
         for how in ("client", "connection")
     ),
     Errand("ssh", _ssh, _leaves("bulk", BULK), server=SSH),
-    Errand("psql", _psql, _prints("70000"), server=SQL),
+    Errand("psql", _psql, _leaves("rows", TABLE), server=SQL),
 )

@@ -10,7 +10,17 @@ from typing import Any
 from errands import PORTS, Errand
 from stage import Ran
 
-__all__ = ["ENV", "attempts", "programs", "reached", "refusing", "rules", "url_host", "words"]
+__all__ = [
+    "ENV",
+    "attempts",
+    "let_through",
+    "programs",
+    "reached",
+    "refusing",
+    "rules",
+    "url_host",
+    "words",
+]
 
 ENV = {
     "PIP_CONFIG_FILE": "/dev/null",
@@ -50,6 +60,13 @@ def refusing(ran: Ran) -> set[tuple[str, ...]]:
         (event["by"]["rule"], *(rule["rule"] for rule in event["asserting"]))
         for event in attempts(ran)
     }
+
+
+def let_through(ran: Ran, rule: str) -> int:
+    """Return how often *rule* let something through, by the record."""
+    hits = ran.record.rule(rule)["hits"]
+    assert isinstance(hits, dict)
+    return int(hits["let_through"])
 
 
 def programs(ran: Ran) -> set[str]:
