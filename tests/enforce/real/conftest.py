@@ -37,8 +37,8 @@ def clients() -> Iterator[dict[str, Path]]:
     found = {path.name: path for path in folder.iterdir()}
     if shutil.which("go"):
         found["go"] = folder / "fetch_page"
-        cache = {"GOCACHE": str(folder / "go-cache")}
-        _built(["go", "build", "-o", str(found["go"]), str(found["fetch_page.go"])], **cache)
+        own = {"GOCACHE": str(folder / "go-cache"), "GOTMPDIR": str(folder)}
+        _built(["go", "build", "-o", str(found["go"]), str(found["fetch_page.go"])], **own)
     if shutil.which("javac"):
         found["java"] = folder / "classes"
         _built(["javac", "-d", str(found["java"]), str(found["FetchPage.java"])])
