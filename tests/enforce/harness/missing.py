@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from typing import NoReturn
 
 import pytest
 
-__all__ = ["PATH", "installed", "missing", "under_ci"]
+__all__ = ["PATH", "installed", "installed_module", "missing", "under_ci"]
 
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 """Where the programs of the tests lie, for every user alike."""
@@ -29,3 +30,12 @@ def missing(capability: str) -> NoReturn:
 def installed(program: str) -> str:
     """Return the path of *program*; end the test where it is not installed."""
     return shutil.which(program, path=PATH) or missing(f"`{program}`")
+
+
+def installed_module(module: str) -> None:
+    """End the test where the system's Python does not know *module*."""
+    ran = subprocess.run(
+        ["/usr/bin/python3", "-c", f"import {module}"], capture_output=True, check=False
+    )
+    if ran.returncode != 0:
+        missing(f"the module `{module}` for /usr/bin/python3")

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from errands import HOSTS, PORTS, SQL, SSH, WEB
-from missing import installed, missing
+from errands import HOSTS, PORTS, SQL, SSH, WEB, Errand
+from missing import installed, installed_module, missing
 from namespace import Namespace
 from outside_server import OutsideServer
 from product import Product
@@ -26,6 +26,25 @@ def _built(words: list[str], **env: str) -> None:
         words, env={**os.environ, **env}, capture_output=True, text=True, check=False
     )
     assert made.returncode == 0, (words, made.stdout, made.stderr)
+
+
+@pytest.fixture
+def errand(request: pytest.FixtureRequest) -> Errand:
+    """An errand (given indirectly) whose program is installed."""
+    found = request.param
+    assert isinstance(found, Errand)
+    installed(found.program)
+    if found.module:
+        installed_module(found.module)
+    return found
+
+
+@pytest.fixture
+def kit(
+    request: pytest.FixtureRequest, errand: Errand, clients: dict[str, Path]
+) -> dict[str, Path]:
+    """The server of the errand is up; what its program needs."""
+    return {**clients, **request.getfixturevalue(errand.server)}
 
 
 @pytest.fixture(scope="session")
@@ -117,7 +136,7 @@ def ssh(serve: Callable[[], OutsideServer]) -> dict[str, Path]:
 
 @pytest.fixture(scope="session")
 def sql(serve: Callable[[], OutsideServer]) -> dict[str, Path]:
-    """A PostgreSQL is up, with a user `probe`; `socket` is the folder of its unix socket's door."""
+    """A PostgreSQL is up, with a user `probe`; `socket` is the door of `own-socket`, its unix socket."""
     installed("psql")
     _needs_root("postgres")
     programs = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
@@ -125,8 +144,13 @@ def sql(serve: Callable[[], OutsideServer]) -> dict[str, Path]:
         missing("`postgres`")
     server = serve()
     at = server.folder
-    options = ("--no-sync", "--auth=trust", "--username=probe", "--locale=C.UTF-8")
+    options = ("--no-sync", "--auth=reject", "--username=probe", "--locale=C.UTF-8")
     server.prepare(str(programs[-1] / "initdb"), *options, "--pgdata=data")
+    # over the socket it asks the kernel who is there (peer): the door is root, a client nobody
+    (at / "data" / "pg_hba.conf").write_text(
+        "local all all peer map=own\nhost all all 127.0.0.1/32 trust\n"
+    )
+    (at / "data" / "pg_ident.conf").write_text("own root probe\nown nobody probe\n")
     for folder in ("socket", "door"):
         (at / folder).mkdir()
     server.own()
@@ -143,7 +167,7 @@ def sql(serve: Callable[[], OutsideServer]) -> dict[str, Path]:
     _open(server, PORTS[SQL], 15432)
     door = at / "door" / f".s.PGSQL.{PORTS[SQL]}"
     server.open_to([str(door)], str(at / "socket" / ".s.PGSQL.15432"))
-    return {"socket": door.parent}
+    return {"socket": door, "own-socket": at / "socket" / ".s.PGSQL.15432"}
 
 
 def _needs_root(program: str) -> None:

@@ -9,33 +9,24 @@ import pytest
 from errands import ERRANDS, PORTS, WEB, Errand
 from evidence import FAIL, PASS
 from judged import ENV, attempts, reached, refusing, words
-from missing import installed
 from stage import Stage
 
-pytestmark = [pytest.mark.namespace, pytest.mark.enforce]
+RESOLVING = ("curl", "wget", "git", "npm", "node", "go", "java-client")
+
+pytestmark = [
+    pytest.mark.namespace,
+    pytest.mark.enforce,
+    pytest.mark.parametrize(
+        "errand", [each for each in ERRANDS if each.name in RESOLVING], ids=repr, indirect=True
+    ),
+]
 
 RULES = {
     "real.server": f"allow connect tcp to allowed.flow.test:{PORTS[WEB]}",
     "real.elsewhere": "allow connect tcp to denied.flow.test:9001",
     "real.rest": "never connect to anything else",
 }
-RESOLVING = ("curl", "wget", "git", "npm", "node", "go", "java-client")
 ADDRESSES = {"10.99.0.1:8080", "[fd00:99::1]:8080"}
-
-
-@pytest.fixture(params=[each for each in ERRANDS if each.name in RESOLVING], ids=repr)
-def errand(request: pytest.FixtureRequest) -> Errand:
-    """An errand of a program that is installed."""
-    found = request.param
-    assert isinstance(found, Errand)
-    installed(found.program)
-    return found
-
-
-@pytest.fixture
-def kit(clients: dict[str, Path], web: dict[str, Path]) -> dict[str, Path]:
-    """The web server is up."""
-    return {**clients, **web}
 
 
 def test_allowed_name_is_reached(errand: Errand, kit: dict[str, Path], plain_stage: Stage) -> None:
@@ -45,6 +36,25 @@ def test_allowed_name_is_reached(errand: Errand, kit: dict[str, Path], plain_sta
     assert reached(ran), ran
     assert reached(ran) <= ADDRESSES, ran
     assert attempts(ran) == [], ran.record.refused
+    assert (ran.record.verdict, ran.code) == (PASS, 0), ran
+
+
+def test_name_that_only_a_name_server_knows_is_reached(
+    errand: Errand, kit: dict[str, Path], plain_stage: Stage
+) -> None:
+    sentences = {
+        "real.server": f"allow connect tcp to stub.flow.test:{PORTS[WEB]}",
+        "real.rest": "never connect to anything else",
+    }
+    command = words(errand, kit, "stub.flow.test")
+    ran = plain_stage.contained(plain_stage.flow(sentences, command, agent={"env": ENV}))
+    assert errand.brings(plain_stage, ran), ran
+    assert reached(ran), ran
+    assert reached(ran) <= ADDRESSES, ran
+    assert attempts(ran) == [], ran.record.refused
+    assert [(way["destination"], way["port"]) for way in ran.record.data["through"]] == [  # type: ignore[attr-defined]  # JSON
+        ("127.0.0.53", 53)
+    ], ran.record.data["through"]
     assert (ran.record.verdict, ran.code) == (PASS, 0), ran
 
 

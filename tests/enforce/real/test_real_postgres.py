@@ -16,13 +16,14 @@ pytestmark = [pytest.mark.namespace, pytest.mark.enforce]
 
 @pytest.fixture
 def socket(sql: dict[str, Path]) -> Path:
-    """The socket's path, after libpq's rule for its name."""
+    """The socket's path, by libpq's rule for its name."""
     installed("psql")
-    return sql["socket"] / f".s.PGSQL.{PORTS[SQL]}"
+    return sql["socket"]
 
 
 def query(socket: Path) -> list[str]:
-    where = ["-h", str(socket.parent), "-p", str(PORTS[SQL]), "-U", "probe", "-d", "postgres"]
+    port = socket.name.rpartition(".")[2]
+    where = ["-h", str(socket.parent), "-p", port, "-U", "probe", "-d", "postgres"]
     return ["psql", *where, "-X", "-A", "-t", "-c", "select 7 * 6100 as answer"]
 
 
@@ -41,6 +42,19 @@ def test_query_over_an_allowed_socket_is_answered(socket: Path, plain_stage: Sta
     assert "42700\n" in ran.stderr, ran
     assert reached(ran) == {str(socket)}, ran
     assert ran.record.refused == [], ran.record.refused
+    assert (ran.record.verdict, ran.code) == (PASS, 0), ran
+
+
+def test_server_knows_the_user_behind_the_socket(
+    sql: dict[str, Path], socket: Path, plain_stage: Stage
+) -> None:
+    # without a door between them: whoever connects in the program's place has to be its user
+    sentences = {
+        "real.server": f"allow connect to unix:{sql['own-socket']}",
+        "real.rest": "never connect to anything else",
+    }
+    ran = plain_stage.contained(plain_stage.flow(sentences, query(sql["own-socket"])))
+    assert "42700\n" in ran.stderr, ran
     assert (ran.record.verdict, ran.code) == (PASS, 0), ran
 
 

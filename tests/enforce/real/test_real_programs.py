@@ -9,21 +9,11 @@ import pytest
 from errands import ERRANDS, HOSTS, PORTS, Errand
 from evidence import FAIL, PASS
 from judged import ENV, let_through, programs, reached, refusing, rules, url_host, words
-from missing import installed
 from stage import Stage
 
 pytestmark = [pytest.mark.namespace, pytest.mark.enforce]
 
 ALLOWED, OTHERS = HOSTS[:2], HOSTS[2:]
-
-
-@pytest.fixture
-def errand(request: pytest.FixtureRequest) -> Errand:
-    """An errand whose program is installed."""
-    found = request.param
-    assert isinstance(found, Errand)
-    installed(found.program)
-    return found
 
 
 def each_at(hosts: tuple[str, ...]) -> pytest.MarkDecorator:
@@ -35,14 +25,6 @@ def each_at(hosts: tuple[str, ...]) -> pytest.MarkDecorator:
         if errand.v6 or ":" not in host
     ]
     return pytest.mark.parametrize(("errand", "host"), pairs, indirect=["errand"])
-
-
-@pytest.fixture
-def kit(
-    request: pytest.FixtureRequest, errand: Errand, clients: dict[str, Path]
-) -> dict[str, Path]:
-    """The server of the errand is up; what its program needs."""
-    return {**clients, **request.getfixturevalue(errand.server)}
 
 
 @each_at(HOSTS)

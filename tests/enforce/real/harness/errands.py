@@ -34,8 +34,8 @@ Words = Callable[[Kit, str, int], list[str]]
 
 
 class Errand:
-    """One program's errand. *program* is what has to be installed; *seen* is how the name of the binary in
-    the record begins; *v6* is whether it takes a v6 address in a URL."""
+    """One program's errand. *program* has to be installed, and Debian's Python has to know *module*; *seen*
+    is how the name of the binary in the record begins; *v6* is whether it takes a v6 address in a URL."""
 
     def __init__(
         self,
@@ -45,11 +45,13 @@ class Errand:
         *,
         server: str = WEB,
         program: str = "",
+        module: str = "",
         seen: str = "",
         v6: bool = True,
     ) -> None:
         self.name, self.words, self.brings, self.server = name, words, brings, server
         self.program = program or name
+        self.module = module
         self.seen = seen or self.program
         self.v6 = v6
 
@@ -136,6 +138,7 @@ ERRANDS = (
         lambda kit, h, p: ["/usr/bin/python3", str(kit["fetch_requests.py"]), _page(h, p)],
         _prints(BULK_HASH),
         program="python3",
+        module="requests",
     ),
     Errand(
         "go",
