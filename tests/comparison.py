@@ -75,7 +75,9 @@ VERBS = ("allow", "allow", "observe", "expect no", "deny", "never")
 
 def random_policy(rng: random.Random, names: bool = True) -> Policy:
     """Return a policy that an author could have written: rules with errors are taken out again."""
-    rules = {f"r{at}": _sentence(rng, names) for at in rng.sample(range(20), rng.randint(2, 8))}
+    rules = {
+        f"r{at}": random_sentence(rng, names) for at in rng.sample(range(20), rng.randint(2, 8))
+    }
     while True:
         found, report = resolved(rules)
         if found is not None:
@@ -86,7 +88,7 @@ def random_policy(rng: random.Random, names: bool = True) -> Policy:
             rules.pop(written[error.span.line - FIRST_RULE], None)
 
 
-def _sentence(rng: random.Random, names: bool) -> str:
+def random_sentence(rng: random.Random, names: bool = True) -> str:
     verb = rng.choice(VERBS)
     listen = rng.random() < 0.25
     targets = [_target(rng, verb, listen, names) for _ in range(rng.choice((1, 1, 1, 2, 3)))]

@@ -190,14 +190,16 @@ class Symbol(Value):
 
 
 class Instruction(Value):
-    """One ``struct sock_filter``, with the operation in words and the rules that made it exist."""
+    """One ``struct sock_filter``, with the operation in words and its *causes*: names out of
+    `Program.causes`, which hold the rules that made it exist.
+    """
 
     code: int
     jt: int
     jf: int
     k: int
     words: str = ""
-    rules: tuple[int, ...] = ()
+    causes: tuple[str, ...] = ()
 
 
 class TrappedCall(Value):
@@ -241,7 +243,9 @@ class RefusedOption(Value):
 
 class Program(Value):
     """The cBPF program of one architecture. *arch* is the name of the target architecture; *cached* are
-    ranges of numbers that the kernel allows without running it, where that was worked out.
+    ranges of numbers that the kernel allows without running it, where that was worked out. *causes* are the
+    parts of the program by name (connect, listen, families, foreign-abi, io-uring), with the rules that ask
+    for each.
     """
 
     arch: str
@@ -251,6 +255,7 @@ class Program(Value):
     refused: tuple[RefusedCall, ...]
     options: tuple[RefusedOption, ...] = ()
     cached: tuple[tuple[int, int], ...] = ()
+    causes: Mapping[str, tuple[int, ...]] = {}
 
 
 class Artifact(Value):
