@@ -288,11 +288,11 @@ def test_one_address_more_is_four_lines_more_and_a_digest() -> None:
         "srv": "allow listen on anything:8080",
     }
     more = {"api": rules["api"], "cc-the-database": "allow connect tcp to 10.9.0.1:5432", **rules}
-    texts = [
+    before, after = (
         _listing(compile_policy(policy(held), "linux-x86_64")).splitlines()
         for held in (rules, more)
-    ]
-    lines = [line for line in difflib.ndiff(*texts) if line[0] in "+-"]
+    )
+    lines = [line for line in difflib.ndiff(before, after) if line[0] in "+-"]
     moved = [line for line in lines if re.fullmatch(r"[+-]   \S+: p\.policy\.yaml:\d+:\d+", line)]
     others = [line for line in lines if line not in moved and not line[2:].startswith("meaning ")]
     (place,) = (line for line in moved if "cc-the-database" in line)
