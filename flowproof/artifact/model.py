@@ -176,9 +176,9 @@ class Symbol(Value):
     *role* is target or except; *kind* is name, wildcard or variable; *ports* are inclusive ranges, empty
     for any port. Binding a target adds the rule to the lists its verb belongs to (allow → *allow*;
     deny, never → *refuse*; never, expect no, observe → *watch*) in the cells that the addresses cover and
-    *excepted* does not hold the rule; binding an exception takes the rule out of every list but
-    *excepted*, where it goes. *key* orders the rule within the list by precedence: never before deny,
-    then the smaller id.
+    *excepted* does not hold the rule; binding an exception takes the rule out of every list but *excepted*,
+    where it goes, and one of a refusal of `listen` takes implied rules out of *otherwise* too. *key* orders
+    the rule within the list by precedence: never before deny, then the smaller id.
     """
 
     rule: int

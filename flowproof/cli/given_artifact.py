@@ -84,7 +84,7 @@ def _prove(path: str, artifact: Artifact, policy: str, console: Console) -> Take
         code = ExitCode(DiagnosticsError(report.errors).exit) if report.errors else ExitCode.USAGE
         return Refused(f"`{policy}` is no policy to prove against", code)
     meant = given.resolved[0].policy
-    found = verify(meant, dumps(artifact))
+    found = verify(meant, dumps(artifact), thorough=True)
     lines = list(misstated(meant, artifact))
     if isinstance(found, Counterexample):
         lines = [*str(found).splitlines(), *lines]

@@ -72,6 +72,8 @@ def misstated(policy: Policy, artifact: Artifact) -> Iterator[str]:
     except DiagnosticsError as refused:
         yield from (f"hosts: {error.message}" for error in refused.diagnostics)
         return
+    for name in sorted({*artifact.hosts} - {*own.hosts}):
+        yield f"hosts: `{name}` is bound, and the policy does not name it"
     # a file may be named by another path where it was compiled: its content is what counts
     named = ("ir", "grammar")
     for name in named:

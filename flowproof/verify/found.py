@@ -39,6 +39,7 @@ class Proof(Value):
     """What was shown equal: *ways* are the cells of the input space that the program was run on (0 without
     a program), *cells* those of the decision tables, *classes* the kinds of them that were judged,
     *filtered* the cells of a filter set. *differences* are its cells that the target is stated not to carry.
+    *bound* are the attempts that were compared with names and variables bound to addresses.
     """
 
     ways: int
@@ -46,12 +47,15 @@ class Proof(Value):
     classes: int
     filtered: int = 0
     differences: tuple[str, ...] = ()
+    bound: int = 0
 
     def __str__(self) -> str:
         parts = []
         if self.ways:
             parts.append(f"program over {self.ways} cells of all inputs")
         parts.append(f"tables over {self.cells} cells, {self.classes} kinds")
+        if self.bound:
+            parts.append(f"names bound at {self.bound} attempts")
         if self.filtered:
             parts.append(
                 f"filter set over {self.filtered} cells, {len(self.differences)} stated differences"

@@ -29,12 +29,16 @@ if TYPE_CHECKING:
     from flowproof.verify.reading import Outcome, Read
     from flowproof.verify.sweep import Box, Held, Member
 
-__all__ = ["Compared", "compare_tables", "plane_boxes"]
+__all__ = ["ONCE_BOUND", "Compared", "compare_tables", "plane_boxes"]
+
+ONCE_BOUND = "once names and variables are bound"
+"""What a difference says that is about lists of rules, and no attempt shows before a run."""
 
 _NAMED = "named"
 _OTHERWISE = "otherwise"
 _EXCEPTED = "excepted"
 _EXEMPT = "exempt"
+_IMPLIED = "implied"
 _NOBODY = -1
 _RANK = {"authored": 0, "short-form": 0, "default": 1, "implied": 2}
 
@@ -268,7 +272,7 @@ class _Comparison:
         }
         rules = self._policy.rules
         for at, role in members:
-            if role == _EXEMPT:
+            if role in (_EXEMPT, _IMPLIED):  # what is implied here is told by all members
                 continue
             rule = rules[at]
             if role == _EXCEPTED:
@@ -302,7 +306,7 @@ class _Comparison:
             role == _EXEMPT or (role == _EXCEPTED and rules[at].refuses) for at, role in members
         ):
             return []
-        return [at for at, role in members if role == "implied"]
+        return [at for at, role in members if role == _IMPLIED]
 
     def _precedence(self, at: int) -> tuple[int, bool, int]:
         rule = self._policy.rules[at]
@@ -328,7 +332,7 @@ class _Comparison:
         about = next((at for at in (*wanted, *has) if (at in wanted) != (at in has)), None)
         rule = None if about is None else self._policy.rules[about]
         return Counterexample(
-            f"{event}, once names and variables are bound",
+            f"{event}, {ONCE_BOUND}",
             f"list {name}: {self._ids(has)}",
             f"list {name}: {self._ids(wanted)}",
             None if rule is None else rule.id,
@@ -400,7 +404,7 @@ def plane_boxes(policy: Policy, name: str) -> Iterator[Box]:
             continue
         if rule.meaning == "listen":
             for first, last, ports in Region.of(OFF_LOOPBACK, ("tcp",)).boxes("tcp", family):
-                yield first, last, ports, (at, "implied")
+                yield first, last, ports, (at, _IMPLIED)
         if rule.meaning is not None:
             continue
         for first, last, ports in rule.named.boxes(protocol, family):

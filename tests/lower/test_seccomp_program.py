@@ -296,6 +296,6 @@ def test_instructions_name_the_rules_that_made_them(arch: str) -> None:
             case "EPERM by the kernel: io_uring":
                 assert named == {"p.implied.io-uring"}
             case "the supervisor decides":
-                assert named == {"no-db", "srv"}
+                assert named == {"no-db", "srv", "p.implied.listen"}
             case _:
                 assert named

@@ -42,7 +42,7 @@ def run(arguments: Arguments, console: Console) -> int:
         code = ExitCode(DiagnosticsError(report.errors).exit) if report.errors else ExitCode.USAGE
         return _end(arguments, console, code, f"`{policy_path}` is no policy to prove against")
     policy = given.resolved[0].policy
-    found = verify(policy, dumps(artifact))
+    found = verify(policy, dumps(artifact), thorough=True)
     lines = list(misstated(policy, artifact))
     if isinstance(found, Proof) and not lines:
         bound = "; ".join(f"{name} as {', '.join(to)}" for name, to in artifact.hosts.items())
