@@ -10,7 +10,8 @@ from flowproof.ir.regions import Region, union_all
 from flowproof.values import replace
 from flowproof.verify.found import Counterexample, Proof
 from flowproof.verify.reading import Malformed, read_tables
-from flowproof.verify.tables import ONCE_BOUND, compare_tables
+from flowproof.verify.tables import compare_tables
+from flowproof.verify.telling import ONCE_BOUND
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,9 +107,9 @@ def _compare_bound(
         return 0
     if any(symbol["rule"] >= len(policy.rules) for symbol in artifact["symbols"]):
         return 0  # listed as a difference, and there is no rule to put in
-    from flowproof.verify.bindings import compare_bindings  # noqa: PLC0415  most policies write addresses
+    from flowproof.verify.samples import compare_samples  # noqa: PLC0415  most policies write addresses
 
-    done, difference = compare_bindings(
+    done, difference = compare_samples(
         policy, read, artifact["symbols"], artifact["rules"], thorough=thorough
     )
     return done if difference is None else difference

@@ -18,10 +18,10 @@ from flowproof.ir.model import Policy
 from flowproof.lower.backend import compile_policy
 from flowproof.values import replace
 from flowproof.verify import prove
-from flowproof.verify.bindings import compare_bindings
 from flowproof.verify.found import Counterexample, Proof
 from flowproof.verify.prove import verify
 from flowproof.verify.reading import Read
+from flowproof.verify.samples import compare_samples
 
 POLICY = policy(
     {
@@ -254,6 +254,6 @@ def test_the_first_difference_ends_the_comparison() -> None:
     assert not isinstance(tables, Counterexample)
     read: Read = tables[0]
     symbols = [{**one, "value": "nobody.example"} for one in artifact["symbols"]]
-    done, found = compare_bindings(POLICY, read, symbols, artifact["rules"], thorough=True)
+    done, found = compare_samples(POLICY, read, symbols, artifact["rules"], thorough=True)
     assert found is not None
     assert done < 20
