@@ -31,7 +31,8 @@ from flowproof.run.contain import contain
 from flowproof.run.descendants import Descendants
 from flowproof.run.kernel import Kernel
 from flowproof.run.launch import Spawn, error_text
-from flowproof.run.selftest import first_failure, self_test
+from flowproof.run.selftest import self_test
+from flowproof.run.steps import first_failure
 from flowproof.run.supervisor import Supervisor
 from flowproof.values import Value
 
@@ -154,7 +155,7 @@ class _Run:
             self._block(Code.INTERRUPTED, "the run was interrupted before its command")
             return
         self._account.engage(self._folder, bound.names)
-        self._account.seclusion = self._kernel.seclusion()
+        self._account.seclusion = self._kernel.seclusion() or "the rules of this host"
         self._contained(program, bound)
 
     def _block(self, code: Code, detail: str) -> None:
@@ -200,16 +201,15 @@ class _Run:
     def _contained(self, program: Program, bound: Bound) -> None:
         """Start the supervisor, listen to it until its end, see that nothing is left of its tree."""
         kernel = self._kernel
+        code = Code.CHILD_PROCESS
         try:
             spare = frozenset(kernel.children(os.getpid()))
+            code = Code.SUBREAPER
             kernel.set_subreaper()
-        except OSError as error:
-            self._block(Code.SELF_TEST, error_text(error))
-            return
-        try:
+            code = Code.THREADS
             events, pid = self._fork(program, bound)
         except OSError as error:
-            self._block(Code.SELF_TEST, error_text(error))
+            self._block(code, error_text(error))
             return
         self._shut_memory()
         try:
@@ -265,7 +265,7 @@ class _Run:
         try:
             self._kernel.set_dumpable(False)
         except OSError as error:
-            self._account.fault(Code.SELF_TEST, "prctl", error_text(error))
+            self._account.fault(Code.UNDUMPABLE, "prctl", error_text(error))
 
     def _listen(self, events: Receiver, pid: int) -> None:
         """Take down what the supervisor tells, to its end or its death."""

@@ -9,7 +9,8 @@ from flowproof.cli.console import printable
 from flowproof.exit_codes import ExitCode
 from flowproof.record.codes import ADVICE, Code
 from flowproof.record.lanes import LANES
-from flowproof.run.selftest import Capability, first_failure, self_test
+from flowproof.run.selftest import self_test
+from flowproof.run.steps import Capability, first_failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
