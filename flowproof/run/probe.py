@@ -9,7 +9,7 @@ import socket
 import sys
 import time
 from contextlib import suppress
-from errno import ECONNREFUSED, ENETUNREACH, errorcode
+from errno import ECONNREFUSED, ENETUNREACH, EPERM, errorcode
 from struct import Struct
 
 from flowproof.record.codes import Code
@@ -60,7 +60,7 @@ class Probe:
         except StepError as error:
             return error
         except OSError as error:
-            return StepError(error_text(error))
+            return StepError(error_text(error) + self._scope(error))
         except Exception as error:  # noqa: BLE001  a bug here must read as a failed step
             return StepError(f"bug in the self-test: {error!r}", Code.SELF_TEST)
         finally:
@@ -69,6 +69,11 @@ class Probe:
                     with suppress(OSError):
                         os.kill(pid, signal.SIGKILL)
         return None
+
+    def _scope(self, error: OSError) -> str:
+        """Return what Yama has to do with a refusal: from scope 2 on it wants CAP_SYS_PTRACE."""
+        scope = self._kernel.ptrace_scope()
+        return f" (Yama's ptrace_scope is {scope})" if error.errno == EPERM and scope > 1 else ""
 
     def _passed(self, step: str, detail: str = "") -> None:
         send(self._out, step, detail, None)

@@ -19,7 +19,7 @@ from flowproof.run.channel import Channel, send
 from flowproof.run.kernel import Kernel
 from flowproof.run.launch import error_text
 from flowproof.run.probe import Probe, how_it_died
-from flowproof.run.steps import STEPS, Capability
+from flowproof.run.steps import NOT_REACHED, STEPS, Capability
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _rows(found: list[Found], failure: str | None, code: Code | None) -> tuple[C
             rows.append(Capability(step, False, code or own, failure))
             failure, code = None, None
         else:
-            rows.append(Capability(step, False, Code.SELF_TEST, "not reached"))
+            rows.append(Capability(step, False, Code.SELF_TEST, NOT_REACHED))
     return tuple(rows)
 
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 from flowproof.record.codes import Code
 from flowproof.values import Value
 
-__all__ = ["CODE_OF_STEP", "LOWERING", "STEPS", "Capability", "first_failure", "lacking"]
+__all__ = [
+    "CODE_OF_STEP",
+    "LOWERING",
+    "NOT_REACHED",
+    "STEPS",
+    "Capability",
+    "cost",
+    "first_failure",
+    "lacking",
+]
 
 STEPS: tuple[tuple[str, Code, str], ...] = (
     ("platform", Code.PLATFORM, "Linux on x86_64 or aarch64"),
@@ -37,6 +46,21 @@ LOWERING = frozenset({Code.NOT_SECLUDED, Code.NOT_SHIELDED})
 CODE_OF_STEP = {step: code for step, code, _ in STEPS}
 
 
+NOT_REACHED = "not reached"
+"""What is said of a step behind one that failed."""
+
+_COST = {
+    Code.NOT_SECLUDED: (
+        "a command runs, and no verdict but a fail is given: what goes out through another process is neither"
+        " refused nor seen"
+    ),
+    Code.NOT_SHIELDED: (
+        "a command runs, `deny` and `never` are capability-error, `expect no` and `observe` are judged"
+    ),
+}
+_COST_OF_ALL = "no command is started, and every verdict is capability-error"
+
+
 class Capability(Value):
     """One step of the self-test: *code* is None where it is *ok*; *detail* says what was seen."""
 
@@ -54,3 +78,10 @@ def first_failure(capabilities: tuple[Capability, ...]) -> Capability | None:
 def lacking(capabilities: tuple[Capability, ...]) -> frozenset[Code]:
     """Return the codes that lower the tier of what runs here."""
     return LOWERING.intersection(row.code for row in capabilities if not row.ok and row.code)
+
+
+def cost(capability: Capability) -> str | None:
+    """Return what the lack of a step costs; None where it is there, or was not reached."""
+    if capability.ok or capability.detail == NOT_REACHED:
+        return None
+    return _COST.get(capability.code, _COST_OF_ALL) if capability.code else _COST_OF_ALL
