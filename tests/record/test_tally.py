@@ -120,6 +120,19 @@ def test_the_seen_table_is_capped_and_says_so(monkeypatch: pytest.MonkeyPatch) -
     assert (lines[0]["count"], lines[0]["truncated"], tally.truncated) == (5, True, True)
 
 
+def test_a_unix_socket_that_a_rule_lets_through_is_a_way_around_and_one_of_the_run_is_none() -> (
+    None
+):
+    unix = {"protocol": "unix", "port": None, "operation": "unix"}
+    lines, _ = lines_of(
+        attempt(refused=False, by=0, destination="/run/broker.sock", **unix),
+        attempt(refused=False, by=0, destination="/run/broker.sock", **unix),
+        attempt(refused=False, by=None, destination="/home/u/work/own.sock", **unix),
+        attempt(refused=True, by=1, destination="/run/other.sock", **unix),
+    )
+    assert recount(lines).through == (Through("unix", "/run/broker.sock", None, 2),)
+
+
 def test_an_expected_no_that_is_let_through_is_listed_as_a_violation() -> None:
     lines, _ = lines_of(attempt(refused=False, by=None, asserting=(2,)))
     assert (lines[0]["kind"], lines[0]["handling"]) == ("event", "let-through")
