@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     Progress = Callable[[str], None]
 
-__all__ = ["Command", "Outcome", "run"]
+__all__ = ["CARRIED_LANES", "Command", "Outcome", "run"]
 
 _HANDSHAKE = 10.0
 _OVERDUE = 15.0
@@ -59,7 +59,8 @@ _INSTRUCTION = Struct("=HBBI")  # struct sock_filter
 _SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
-_CARRIED_LANES = frozenset({"connect"})
+CARRIED_LANES = frozenset({"connect"})
+"""The lanes that this runner engages."""
 
 
 class Outcome(Value):
@@ -171,8 +172,8 @@ class _Run:
             )
         elif artifact.program is None or artifact.program.arch != machine:
             self._block(Code.PLATFORM, f"the artifact is for {artifact.target}, this is {machine}")
-        elif not _CARRIED_LANES.issuperset(artifact.lanes):
-            left = ", ".join(sorted(set(artifact.lanes) - _CARRIED_LANES))
+        elif not CARRIED_LANES.issuperset(artifact.lanes):
+            left = ", ".join(sorted(set(artifact.lanes) - CARRIED_LANES))
             self._block(Code.NOT_CARRIED, f"the runner does not carry the lane {left}")
         elif "connect" not in artifact.lanes:
             self._block(Code.UNASSERTED, "no rule of the control engages a lane")
