@@ -30,6 +30,7 @@ __all__ = ["Probe", "StepError", "how_it_died"]
 _INSTRUCTION = Struct("=HBBI")
 _NOTIFICATION = Struct("=QIIiIQ6Q")  # struct seccomp_notif with its struct seccomp_data
 _RESPONSE = Struct("=QqiI")
+_TICK = 50  # milliseconds
 _REFUSED = ("127.0.0.1", 9)
 _ALLOWED = ("127.0.0.1", 10)
 
@@ -108,7 +109,7 @@ class Probe:
         listener = kernel.pidfd_getfd(pidfd, number)
         self._passed("pidfd.listener")
         os.write(self._go, b"g")
-        notification = self._receive(listener)
+        notification = self._receive(listener, answers)
         self._passed("seccomp.receive")
         self._read_address(notification, _REFUSED)
         self._passed("process.memory")
@@ -119,7 +120,7 @@ class Probe:
         self._answer(listener, notification, -ECONNREFUSED)
         self._expect(answers, ("refused", ECONNREFUSED))
         self._passed("seccomp.refuse")
-        self._perform(listener, socket_)
+        self._perform(listener, socket_, answers)
         self._expect(answers, ("performed", 0))
         self._passed("seccomp.perform")
         self._expect(answers, ("closed", 0), Code.DESCRIPTORS)
@@ -167,10 +168,15 @@ class Probe:
         self._child = 0
         return how_it_died(status).replace("the probe", "the child")
 
-    def _receive(self, listener: int) -> tuple[int, ...]:
-        left = max(int((self._deadline - time.monotonic()) * 1000), 1)
-        if not self._kernel.poll(listener, left):
-            raise StepError("no call arrived in time")
+    def _receive(self, listener: int, answers: Receiver) -> tuple[int, ...]:
+        while not self._kernel.poll(listener, _TICK):
+            if answers.wait(0):
+                # The child went on: an errno of an outer filter comes before our notification.
+                answer = answers.receive(self._deadline) or ("nothing", 0)
+                name = errorcode.get(int(str(answer[1])), "no errno")
+                raise StepError(f"connect: {name} before the supervisor saw it", Code.PERFORM)
+            if time.monotonic() > self._deadline:
+                raise StepError("no call arrived in time")
         buffer = bytearray(_NOTIFICATION.size)
         self._kernel.receive(listener, buffer)
         found = _NOTIFICATION.unpack(buffer)
@@ -192,9 +198,9 @@ class Probe:
         response = bytearray(_RESPONSE.pack(notification[0], 0, error, 0))
         self._kernel.send(listener, response)
 
-    def _perform(self, listener: int, socket_: int) -> None:
+    def _perform(self, listener: int, socket_: int, answers: Receiver) -> None:
         """Perform the child's second connect on the duplicate of its socket."""
-        notification = self._receive(listener)
+        notification = self._receive(listener, answers)
         self._read_address(notification, _ALLOWED)
         raw = self._kernel.read_memory(self._child, notification[7], notification[8])
         try:

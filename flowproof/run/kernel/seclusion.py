@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from errno import ENOSYS, EOPNOTSUPP
 from struct import Struct
 
 from flowproof.run import numbers as n
@@ -19,10 +20,15 @@ class SeclusionCalls(Library):
     """The calls about what the processes of a run can trace."""
 
     def landlock(self) -> int:
-        """Return the version of Landlock's ABI, 0 where there is none (landlock_create_ruleset(2))."""
+        """Return the version of Landlock's ABI, 0 where there is none (landlock_create_ruleset(2)).
+
+        Raises where the call is refused: ENOSYS is a kernel without it, EOPNOTSUPP one that left it out.
+        """
         flags = n.LANDLOCK_CREATE_RULESET_VERSION
-        version = self._syscall(self._numbers["landlock_create_ruleset"], None, 0, flags)
-        return max(int(version), 0)
+        version = int(self._syscall(self._numbers["landlock_create_ruleset"], None, 0, flags))
+        if version < 0 and ctypes.get_errno() not in (ENOSYS, EOPNOTSUPP):
+            raise self._error("landlock_create_ruleset")
+        return max(version, 0)
 
     def ptrace_scope(self) -> int:
         """Return Yama's ptrace_scope, 0 where there is no Yama."""
