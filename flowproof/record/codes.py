@@ -25,6 +25,8 @@ class Code(Enum):
     CHILD_HANDLE = "CHILD_HANDLE"  # pidfd_open refused
     CHILD_DESCRIPTOR = "CHILD_DESCRIPTOR"  # pidfd_getfd refused
     CHILD_PROCESS = "CHILD_PROCESS"  # /proc of the calling process is unreadable
+    SOCKET_LIST = "SOCKET_LIST"  # the unix sockets of the namespace are not told
+    IDENTITY = "IDENTITY"  # root may not take on the caller's user
     LISTENER_BUSY = "LISTENER_BUSY"  # a seccomp listener is installed already
     LISTENER_RECEIVE = "LISTENER_RECEIVE"
     LISTENER_VALID = "LISTENER_VALID"
@@ -81,6 +83,13 @@ ADVICE: dict[Code, str] = {
         "allow pidfd_getfd: in a container add CAP_SYS_PTRACE, elsewhere set Yama's ptrace_scope to 0 or 1"
     ),
     Code.CHILD_PROCESS: "mount /proc without hidepid for the user that runs flowproof",
+    Code.SOCKET_LIST: (
+        "allow netlink sockets in the outer filter, on a kernel with CONFIG_UNIX_DIAG (`modprobe unix_diag`)"
+    ),
+    Code.IDENTITY: (
+        "allow setgroups, setresgid and setresuid in the outer filter, and keep CAP_SETUID and CAP_SETGID; or"
+        " run flowproof as the user of the program"
+    ),
     Code.LISTENER_BUSY: "run outside of the sandbox that holds a seccomp listener already",
     Code.LISTENER_RECEIVE: "allow ioctl SECCOMP_IOCTL_NOTIF_RECV in the outer filter",
     Code.LISTENER_VALID: "allow ioctl SECCOMP_IOCTL_NOTIF_ID_VALID in the outer filter",
@@ -100,7 +109,9 @@ ADVICE: dict[Code, str] = {
     Code.ENDING: "allow kill in the outer filter, so that what outlives the command can be ended",
     Code.INTERRUPTION: "allow tgkill in the outer filter, so that a call that sleeps can be ended",
     Code.SELF_TEST: "run `flowproof doctor` to see which step fails",
-    Code.CANARY: "allow connect and listen in the outer filter; the known call was not seen as it was planned",
+    Code.CANARY: (
+        "allow connect and listen in the outer filter: the known call was not seen as it was planned"
+    ),
     Code.HANDSHAKE: "run again on a less loaded machine; `flowproof doctor` shows each step",
     Code.PERFORM: "allow the call that is named in the outer filter; a fault tells its errno",
     Code.WORKERS: "make the program open fewer blocking connections at once",

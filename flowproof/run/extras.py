@@ -147,7 +147,7 @@ _EXTRAS: tuple[tuple[str, str, str, str, Attempt], ...] = (
     (
         "unix.sockets",
         "the unix sockets of the network namespace are listed",
-        "a call to a unix socket that the run itself bound is a fault, PERFORM",
+        "a call to a unix socket that the run itself bound is a fault, SOCKET_LIST",
         "use a kernel with CONFIG_UNIX_DIAG (`modprobe unix_diag`), and allow netlink sockets",
         lambda kernel: kernel.unix_sockets() is not None,
     ),

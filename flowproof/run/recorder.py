@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from flowproof.run.channel import Receiver
     from flowproof.run.contain import Emit, Guard
 
-    Progress = Callable[[str], None]
+    Progress = Callable[[float, int, int], None]
 
 __all__ = ["CARRIED_LANES", "Command", "Outcome", "run"]
 
@@ -87,8 +87,9 @@ def run(
 ) -> Outcome:
     """Run *command* under *artifact*; leave the record under ``<record_root>/.flowproof/runs``.
 
-    *progress* is told the tier of each lane once it is achieved. Never raises for what a user or a kernel
-    can cause.
+    *progress* is told about twice a second, from when the command runs under its filter to its end: the
+    seconds since, and how many attempts were let through and refused so far. Never raises for what a user
+    or a kernel can cause.
     """
     run_id = new_run_id(time.time())
     account = Account(artifact, command, run_id, run_set, shard)
@@ -272,15 +273,15 @@ class _Run:
         """Take down what the supervisor tells, to its end or its death."""
         account = self._account
         patience = _Patience(account.command.timeout)
-        told_tier = False
+        began: float | None = None
         while not events.ended:
             if events.wait(_TICK):
                 events.read()
             for told in events.take():
                 account.take(told)
-            if account.executed and not told_tier and self._progress is not None:
-                told_tier = True
-                self._progress("the command runs under the filter")
+            if account.executed and self._progress is not None:
+                began = time.monotonic() if began is None else began
+                self._progress(time.monotonic() - began, *account.attempts)
             if patience.is_over(pid, self._interrupted is not None):
                 os.kill(pid, signal.SIGKILL)
         status = os.waitpid(pid, 0)[1]

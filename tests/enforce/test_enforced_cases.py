@@ -206,6 +206,18 @@ def test_broker_outside_that_a_rule_allows_is_told_as_a_way_around(stage: Stage)
     assert "except through" in ran.stdout + ran.stderr, ran
 
 
+def test_allowed_socket_of_the_run_itself_is_no_way_around(stage: Stage) -> None:
+    path = str(stage.folder / "own.sock")
+    code = (
+        "import socket; s = socket.socket(socket.AF_UNIX);"
+        f"s.bind({path!r}); s.listen(1); socket.socket(socket.AF_UNIX).connect({path!r})"
+    )
+    rules = {**Y0, "probe.own": f"allow connect to unix:{path}"}
+    ran = stage.contained(stage.flow(rules, [stage.product.python, "-c", code]))
+    assert ran.record.through == [], ran
+    assert (ran.record.verdict, ran.code) == (PASS, 0), ran
+
+
 @case("C25")
 def test_inherited_connection_is_gone(stage: Stage) -> None:
     words = stage.program("inherited.py", "write")

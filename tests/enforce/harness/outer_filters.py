@@ -9,7 +9,18 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["DOCKER", "DOCKER_OLD", "DOCKER_WITH_PTRACE", "MACHINE", "NUMBERS", "YAMA", "calls"]
+from flowproof.record.codes import Code
+
+__all__ = [
+    "DOCKER",
+    "DOCKER_OLD",
+    "DOCKER_WITH_PTRACE",
+    "MACHINE",
+    "MECHANISM",
+    "NUMBERS",
+    "YAMA",
+    "calls",
+]
 
 MACHINE = os.uname().machine
 _BOTH = {
@@ -102,3 +113,28 @@ DOCKER_OLD = calls(
 """The same of profiles that let nobody trace without the capability, whatever the kernel."""
 DOCKER_WITH_PTRACE = calls(*_DOCKER_ADMIN)
 """The default profile with CAP_SYS_PTRACE added, as the README says."""
+
+MECHANISM: dict[str, tuple[str, Code]] = {
+    "seccomp": (calls("seccomp"), Code.NOTIFICATION_SIZES),
+    "seccomp GET_NOTIF_SIZES": (calls("seccomp:0:3"), Code.NOTIFICATION_SIZES),
+    "seccomp SET_MODE_FILTER": (calls("seccomp:0:1"), Code.FILTER_INSTALL),
+    "prctl SET_NO_NEW_PRIVS": (calls("prctl:0:38"), Code.NO_NEW_PRIVS),
+    "prctl SET_DUMPABLE": (calls("prctl:0:4"), Code.UNDUMPABLE),
+    "prctl SET_CHILD_SUBREAPER": (calls("prctl:0:36"), Code.SUBREAPER),
+    "landlock_create_ruleset": (calls("landlock_create_ruleset"), Code.DOMAIN),
+    "landlock_restrict_self": (calls("landlock_restrict_self"), Code.DOMAIN),
+    "ioctl NOTIF_RECV": (calls("ioctl:1:0xC0502100"), Code.LISTENER_RECEIVE),
+    "ioctl NOTIF_SEND": (calls("ioctl:1:0xC0182101"), Code.LISTENER_SEND),
+    "ioctl NOTIF_ID_VALID": (calls("ioctl:1:0x40082102"), Code.LISTENER_VALID),
+    "pidfd_open": (calls("pidfd_open"), Code.CHILD_HANDLE),
+    "pidfd_getfd": (calls("pidfd_getfd"), Code.CHILD_DESCRIPTOR),
+    "process_vm_readv": (calls("process_vm_readv"), Code.CHILD_MEMORY),
+    "close_range": (calls("close_range"), Code.DESCRIPTORS),
+    "kill": (calls("kill"), Code.ENDING),
+    "clone": (calls("clone", "clone3"), Code.THREADS),
+    "connect": (calls("connect"), Code.PERFORM),
+    "Yama's scope 2 or 3": (YAMA, Code.CHILD_DESCRIPTOR),
+    "Docker's profile": (DOCKER, Code.CHILD_DESCRIPTOR),
+    "Docker's older profile": (DOCKER_OLD, Code.CHILD_DESCRIPTOR),
+}
+"""What an outer filter refuses → the filter, and the code that the self-test has for it."""
