@@ -220,9 +220,9 @@ def test_allowed_socket_of_the_run_itself_is_no_way_around(stage: Stage) -> None
 
 @case("C25")
 def test_inherited_connection_is_gone(stage: Stage) -> None:
-    words = stage.program("inherited.py", "write")
+    words = stage.program("inherited.py", "write", "7")
     path = stage.flow(Y0, words)
-    before = stage.program("inherited.py", "open", "10.99.0.2", "9000")
+    before = stage.program("inherited.py", "open", "7", "10.99.0.2", "9000")
     ran = stage.contained(path, before=before)
     assert ran.report == {"write": "EBADF"}, ran
     assert [a.bytes for a in ran.arrivals] == [0], ran  # the connection of the wrapper, and no byte

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 
 import pytest
 from evidence import CAPABILITY, FAIL, PASS, newest_record
@@ -18,15 +17,6 @@ case = pytest.mark.case
 
 SCOPED = Kernel().landlock() >= 6
 """Whether this kernel keeps signals inside a Landlock domain (Linux 6.12)."""
-
-
-def older(stage: Stage, abi: int) -> list[str]:
-    """Return the words that run flowproof as a host with an older Landlock would."""
-    copy = stage.folder / "older_host.py"
-    source = Path(__file__).parent / "harness" / "older_host.py"
-    copy.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
-    copy.chmod(0o644)
-    return [stage.product.python, str(copy), str(abi)]
 
 
 @case("C28")
@@ -45,7 +35,7 @@ def test_program_that_ends_its_supervisor_on_an_older_host_gets_nothing_for_it(
     stage: Stage, rules: dict[str, str]
 ) -> None:
     program = stage.program("kill_parent.py", "10.99.0.2", "9000")
-    ran = stage.contained(stage.flow(rules, program), before=older(stage, 5))
+    ran = stage.contained(stage.flow(rules, program), before=stage.older(5))
     assert ran.report["killed"] in {"ok", "about to"}, ran
     assert ran.report["connect"] in {"ENOSYS", "not reached"}, ran
     assert ran.reached("10.99.0.2") == 0, ran
@@ -65,7 +55,7 @@ def test_nothing_is_contained_where_the_supervisor_can_be_signalled(
     stage: Stage, rules: dict[str, str], verdict: str, code: int
 ) -> None:
     path = stage.flow(rules, ["true"])
-    ran = stage.contained(path, before=older(stage, 5))
+    ran = stage.contained(path, before=stage.older(5))
     assert (ran.record.verdict, ran.code) == (verdict, code), ran
     assert ran.record.mentions("NOT_SHIELDED"), ran.record.text
     assert "Linux 6.12" in ran.stdout + ran.stderr or verdict == PASS, ran
@@ -74,7 +64,7 @@ def test_nothing_is_contained_where_the_supervisor_can_be_signalled(
 def test_nothing_is_claimed_where_no_landlock_keeps_a_program_off_others(root_stage: Stage) -> None:
     """Root, since Yama, where there is one, does not bind it."""
     for rules in (Y0, {"probe.expect": "expect no connect to 10.99.0.2"}):
-        ran = root_stage.contained(root_stage.flow(rules, ["true"]), before=older(root_stage, 0))
+        ran = root_stage.contained(root_stage.flow(rules, ["true"]), before=root_stage.older(0))
         assert (ran.record.verdict, ran.code) == (CAPABILITY, 3), ran
         assert ran.record.mentions("NOT_SECLUDED"), ran.record.text
 

@@ -3,7 +3,8 @@ COMMAND…``.
 
 ``broker PATH HOST PORT`` dials HOST for whoever connects to the unix socket at PATH, and passes the connection
 on. ``forward PORT HOST PORT`` listens on loopback and carries bytes on. ``courier PATH HOST PORT`` sends what
-stands in a file. ``reader HOST PORT`` sends the name of a process that begins with ``tell-``.
+stands in a file. ``caller PORT HOST PORT`` connects to loopback and sends what it reads there. ``reader HOST
+PORT`` sends the name of a process that begins with ``tell-``.
 """
 
 from __future__ import annotations
@@ -59,6 +60,19 @@ def _courier(path: str, host: str, port: str) -> Callable[[], None]:
     return serve
 
 
+def _caller(own: str, host: str, port: str) -> Callable[[], None]:
+    def serve() -> None:
+        while True:
+            try:
+                peer = socket.create_connection(("127.0.0.1", int(own)), timeout=5)
+            except ConnectionRefusedError:
+                time.sleep(0.02)
+                continue
+            return _dial(host, port, peer.recv(1024))
+
+    return serve
+
+
 def _named() -> bytes:
     for entry in os.listdir("/proc"):
         try:
@@ -80,7 +94,13 @@ def _reader(host: str, port: str) -> Callable[[], None]:
     return serve
 
 
-ROLES = {"broker": _broker, "forward": _forward, "courier": _courier, "reader": _reader}
+ROLES: dict[str, Callable[..., Callable[[], None]]] = {
+    "broker": _broker,
+    "forward": _forward,
+    "courier": _courier,
+    "caller": _caller,
+    "reader": _reader,
+}
 
 
 def main() -> None:

@@ -10,6 +10,8 @@ import sys
 
 from probe import attempt, libc, report
 
+__all__ = ["parent_of"]
+
 NUMBERS = {
     "x86_64": {"ptrace": 101, "process_vm_writev": 311},
     "aarch64": {"ptrace": 117, "process_vm_writev": 271},
@@ -88,4 +90,5 @@ def main() -> None:
     report(**reached, files=_overwrite(sys.argv[-1]))
 
 
-main()
+if __name__ == "__main__":
+    main()
