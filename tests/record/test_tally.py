@@ -123,12 +123,14 @@ def test_the_seen_table_is_capped_and_says_so(monkeypatch: pytest.MonkeyPatch) -
 def test_a_unix_socket_that_a_rule_lets_through_is_a_way_around_and_one_of_the_run_is_none() -> (
     None
 ):
-    unix = {"protocol": "unix", "port": None, "operation": "unix"}
+    def unix(path: str, by: int | None, *, refused: bool = False) -> tuple[Any, ...]:
+        return attempt(refused, by, operation="unix", protocol="unix", destination=path, port=None)
+
     lines, _ = lines_of(
-        attempt(refused=False, by=0, destination="/run/broker.sock", **unix),
-        attempt(refused=False, by=0, destination="/run/broker.sock", **unix),
-        attempt(refused=False, by=None, destination="/home/u/work/own.sock", **unix),
-        attempt(refused=True, by=1, destination="/run/other.sock", **unix),
+        unix("/run/broker.sock", 0),
+        unix("/run/broker.sock", 0),
+        unix("/home/u/work/own.sock", None),
+        unix("/run/other.sock", 1, refused=True),
     )
     assert recount(lines).through == (Through("unix", "/run/broker.sock", None, 2),)
 

@@ -49,10 +49,14 @@ def run(arguments: Arguments, console: Console) -> int:
         return code
     for lane, tier in lanes.items():
         console.out(f"{lane} ({LANES[lane]}): {tier}")
-    width = max(len(row.id) for row in (*capabilities, *beyond))
+    width = max(len(identity) for identity in _ids(capabilities, beyond))
     for line in _told(capabilities, beyond, width):
         console.out(line)
     return code
+
+
+def _ids(capabilities: tuple[Capability, ...], beyond: tuple[Extra, ...]) -> list[str]:
+    return [row.id for row in capabilities] + [row.id for row in beyond]
 
 
 def _extras() -> tuple[Extra, ...]:

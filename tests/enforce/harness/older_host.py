@@ -7,6 +7,7 @@ none at all. What a run then does, it does for real: only the answer to "which v
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 from flowproof.cli.main import main
 from flowproof.run.kernel import Kernel
@@ -14,9 +15,12 @@ from flowproof.run.kernel import Kernel
 _known = Kernel.landlock
 
 
-def _older(kernel: Kernel) -> int:
-    return min(_known(kernel), int(sys.argv[1]))
+class _OlderLandlock:
+    """What takes the place of `Kernel.landlock`, in this process and in what it forks."""
+
+    def __get__(self, kernel: Kernel, _owner: object = None) -> Callable[[], int]:
+        return lambda: min(_known(kernel), int(sys.argv[1]))
 
 
-Kernel.landlock = _older  # type: ignore[method-assign]  # this process alone, and what it forks
+setattr(Kernel, "landlock", _OlderLandlock())  # noqa: B010  mypy knows it for a method
 sys.exit(main(sys.argv[sys.argv.index("flowproof") + 1 :]))
