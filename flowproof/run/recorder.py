@@ -157,7 +157,11 @@ class _Run:
             self._block(Code.INTERRUPTED, "the run was interrupted before its command")
             return
         self._account.engage(self._folder, bound.names)
-        self._account.seclusion = self._kernel.seclusion() or "the rules of this host"
+        try:
+            self._account.seclusion = self._kernel.seclusion() or "the rules of this host"
+        except OSError as error:
+            self._block(Code.DOMAIN, error_text(error))
+            return
         self._contained(program, bound)
 
     def _block(self, code: Code, detail: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,17 @@ def test_older_host_lets_a_program_end_its_supervisor_and_claims_nothing(stage: 
     assert ran.record.mentions("SUPERVISOR_LOST"), ran.record.text
     assert at_denied(ran) == [], ran
     assert (ran.record.verdict, ran.code) == (CAPABILITY, 3), ran
+
+
+@limit("signals")
+def test_older_host_lets_a_program_end_its_recorder_and_leaves_no_verdict(stage: Stage) -> None:
+    program = stage.program("kill_parent.py", *DENIED, "recorder")
+    ran = stage.contained(stage.flow(Y0, program), before=stage.older(5))
+    assert ran.code == -signal.SIGKILL, ran
+    assert ran.stdout == "", ran
+    assert not ran.record.complete, ran.record.text
+    later = stage.bare(["sleep", "1"])  # the program would have connected by now
+    assert at_denied(ran) + at_denied(later) == [], later
 
 
 @limit("resource-limits")

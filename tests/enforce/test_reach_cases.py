@@ -61,6 +61,22 @@ def test_nothing_is_contained_where_the_supervisor_can_be_signalled(
     assert "Linux 6.12" in ran.stdout + ran.stderr or verdict == PASS, ran
 
 
+@pytest.mark.parametrize(
+    ("abi", "tier", "code"),
+    [(5, "observed (NOT_SHIELDED)", "NOT_SHIELDED"), (0, "none (NOT_SECLUDED)", "NOT_SECLUDED")],
+)
+def test_doctor_says_what_an_older_host_costs(
+    root_stage: Stage, abi: int, tier: str, code: str
+) -> None:
+    doctor = root_stage.product.flowproof("doctor", "--format", "json")
+    ran = root_stage.bare([*root_stage.older(abi), *doctor])
+    found = json.loads(ran.stdout)
+    assert (ran.code, found["lanes"]["connect"]) == (3, tier), ran
+    row = next(row for row in found["capabilities"] if row["code"] == code)
+    assert row["cost"].startswith("a command runs"), row
+    assert "Landlock" in row["help"] or "landlock" in row["help"], row
+
+
 def test_nothing_is_claimed_where_no_landlock_keeps_a_program_off_others(root_stage: Stage) -> None:
     """Root, since Yama, where there is one, does not bind it."""
     for rules in (Y0, {"probe.expect": "expect no connect to 10.99.0.2"}):

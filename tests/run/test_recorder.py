@@ -673,6 +673,7 @@ def _stack() -> set[str]:
         ("set_subreaper", {Code.SUBREAPER}),
         ("set_no_new_privs", {Code.NO_NEW_PRIVS}),
         ("shut_in", {Code.DOMAIN}),
+        ("seclusion", {Code.DOMAIN}),
         ("install_filter", {Code.FILTER_INSTALL}),
         ("set_dumpable", {Code.UNDUMPABLE}),
         ("children", {Code.CHILD_PROCESS}),

@@ -393,6 +393,21 @@ def test_a_signal_handler_ends_a_sleeping_connect() -> None:
     assert received == answered
 
 
+def test_a_sleeping_call_that_cannot_be_ended_as_bare_is_a_fault() -> None:
+    def work() -> object:
+        signal.signal(signal.SIGALRM, lambda _number, _frame: None)
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with tcp() as sock:
+            raw = b"\x02\0" + full.to_bytes(2, "big") + b"\x7f\0\0\x01" + bytes(8)
+            result = libc.connect(sock.fileno(), raw, 16)
+            return [result, ctypes.get_errno()]
+
+    kernel = FaultyKernel({"send_timeout": EPERM})
+    with full_listener() as (full, _), contained(work, kernel=kernel) as run:
+        assert run.wait() == [-1, EPERM]
+    assert [fault[3:] for fault in run.faults] == [(Code.PERFORM.value, "connect", "EPERM")]
+
+
 def test_a_sleeping_call_that_may_not_be_interrupted_is_a_fault_once() -> None:
     def work() -> object:
         signal.signal(signal.SIGALRM, lambda _number, _frame: None)
