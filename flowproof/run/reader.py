@@ -12,7 +12,8 @@ from flowproof.run import numbers as n
 from flowproof.run.caller import AnswerError, Caller, FaultError, Operation, StaleError, Work
 from flowproof.run.calls import CALLS
 from flowproof.run.calls.fixed import record_foreign, record_socket
-from flowproof.run.listener import NOTIFICATION
+from flowproof.run.calls.shortcut import shortcut
+from flowproof.run.listener import NOTIFICATION, RESPONSE
 from flowproof.values import Value
 
 TYPE_CHECKING = False
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
     from flowproof.run.calls import Handler
     from flowproof.run.decide import Decisions
     from flowproof.run.listener import Listener
+    from flowproof.run.pool import Pool
 
 __all__ = ["Dispatch", "Reader", "dispatch"]
 
+_GOES_ON = n.SECCOMP_USER_NOTIF_FLAG_CONTINUE
 _ZERO = bytes(NOTIFICATION.size)
 _ERRNO = {name: number for number, name in _names.items()}
 
@@ -67,7 +70,7 @@ def dispatch(program: Program, decisions: Decisions) -> Dispatch:
 class Reader:
     """One thread's loop over the listener. Once *retired* it ends after the call that it is in.
 
-    *hand_off* takes a call that may sleep and says whether it did; *failed* is told what no loop survives.
+    *pool* is given the calls that may sleep; *failed* is told what no loop survives.
     """
 
     def __init__(
@@ -75,7 +78,7 @@ class Reader:
         listener: Listener,
         caller: Caller,
         table: Dispatch,
-        hand_off: Callable[[Operation, Work], bool],
+        pool: Pool,
         ended: Callable[[Reader], None],
         failed: Callable[[BaseException], None],
     ) -> None:
@@ -84,18 +87,10 @@ class Reader:
         self._listener = listener
         self._caller = caller
         self._table = table
-        self._hand_off = hand_off
+        self._pool = pool
+        caller.crowded = pool.crowded
         self._ended = ended
         self._failed = failed
-
-    @property
-    def crowded(self) -> bool:
-        """Whether calls that could sleep are left to the pool, whatever the odds."""
-        return self._caller.crowded
-
-    @crowded.setter
-    def crowded(self, crowded: bool) -> None:
-        self._caller.crowded = crowded
 
     def run(self) -> None:
         """Read until retired or until nobody is left under the filter."""
@@ -110,15 +105,25 @@ class Reader:
 
     def _loop(self) -> None:
         listener, caller, operation = self._listener, self._caller, self.operation
-        buffer, response = caller.notification, bytearray(24)
-        receive, unpack, answer = listener.receive, NOTIFICATION.unpack_from, listener.answer
-        calls, arch = self._table.calls, self._table.arch
+        buffer, response = caller.notification, bytearray(RESPONSE.size)
+        ioctl, unpack, pack = caller.reach.ioctl, NOTIFICATION.unpack_from, RESPONSE.pack_into
+        counts, receiving, answering = listener.counts, listener.receiving, listener.answering
+        descriptor, poll_first = listener.descriptor, listener.poll_first
+        calls, arch, short = self._table.calls, self._table.arch, shortcut(caller)
         while not self.retired:
             buffer[:] = _ZERO
-            if not receive(buffer):
+            try:
+                there = not poll_first or listener.waiting()
+                if there:
+                    ioctl(descriptor, n.SECCOMP_IOCTL_NOTIF_RECV, buffer)
+            except OSError as error:
+                listener.unreceived(error)
+                there = False
+            if not there:
                 if listener.stopping or listener.over():
                     return
                 continue
+            counts[0] = receiving()
             operation.withdrawn = None
             operation.started = monotonic()
             fields = unpack(buffer)
@@ -132,8 +137,8 @@ class Reader:
                     operation.call = "fixed"
                     result = self._fixed(fields)
                 else:
-                    operation.call = found[0]
-                    outcome = found[1](caller, fields[6:])
+                    call = operation.call = found[0]
+                    outcome = short(fields) if call == "connect" else found[1](caller, fields[6:])
                     if isinstance(outcome, Work):
                         self._later(outcome)
                         operation.started = 0.0
@@ -150,7 +155,17 @@ class Reader:
                 name = _names.get(error.errno or 0, error.errno)
                 caller.note_fault(FaultError(Code.PERFORM, str(name)), operation.call)
                 result = -EPERM
-            answer(identity, result, response, goes_on=found is None and result == 0)
+            if result is not None:
+                if result > 0:
+                    pack(response, 0, identity, result, 0, 0)
+                else:
+                    flags = _GOES_ON if found is None and not result else 0
+                    pack(response, 0, identity, 0, result, flags)
+                try:
+                    ioctl(descriptor, n.SECCOMP_IOCTL_NOTIF_SEND, response)
+                except OSError as error:
+                    listener.unsent(error)
+            counts[1] = answering()
             operation.started = 0.0
 
     def _later(self, work: Work) -> None:
@@ -158,7 +173,11 @@ class Reader:
         own = self.operation
         operation = Operation()
         operation.id, operation.tid, operation.call = own.id, own.tid, own.call
-        if self._hand_off(operation, work):
+        taken = self._pool.submit(operation, work)
+        self._caller.crowded = (
+            self._pool.crowded
+        )  # only this fills it, and a takeover by a new reader
+        if taken:
             return
         for descriptor in work.descriptors:
             self._caller.kernel.close(descriptor)

@@ -246,7 +246,7 @@ class _Run:
             fcntl.fcntl(events.ends[0], fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
         def make_guard(
-            kernel: Kernel, listener: int, emit: Emit, clock: Callable[[], int]
+            kernel: Kernel, listener: int, emit: Emit, clock: Callable[[float], int]
         ) -> Guard:
             return Supervisor(kernel, listener, bound, program, emit, page, clock)
 

@@ -53,6 +53,7 @@ def judge(caller: Caller, raw: bytes, duplicate: int, *, sending: bool) -> Targe
             target = _inet(caller, address, protocol)
             if len(caller.targets) >= _TARGETS:
                 caller.targets.clear()
+            target.connecting = target.told("connect", None)
             caller.targets[raw, protocol] = target
             return target
         case Unspecified(inet):
@@ -79,7 +80,8 @@ def attempted(
 ) -> None:
     """Record the attempt that a judged call is, if it is one; by *who*, unless by the present caller."""
     if target.decision is not None:
-        caller.journal.attempt(who or caller.who(), target.told(operation, note))
+        at = None if who else caller.operation.started  # another's call may be under way by now
+        caller.journal.attempt(who or caller.who(), target.told(operation, note), at)
 
 
 def _inet(caller: Caller, address: Inet, protocol: int) -> Target:
