@@ -274,7 +274,7 @@ def test_ipv4_of_a_dual_stack_socket_is_denied_as_well() -> None:
     assert (found.policy, found.artifact) == ("refused by no-db", "permitted by no rule")
 
 
-ODD = (
+ODD: tuple[object, ...] = (
     None,
     True,
     -1,
