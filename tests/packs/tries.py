@@ -135,7 +135,7 @@ TRIES = {
         (),
         (
             "docs/policy-language.md",
-            "https://docs.rs/aws-config/1.4.0/aws_config/ecs/index.html, read 2026-11-29",
+            "https://repost.aws/es/questions/QUhecceRF6R9GuLtmxK_pFJQ/ecs-task-is-not-using-the-role-attached-to-it, read 2026-11-29",
             "https://docs.aws.amazon.com/eks/latest/userguide/pod-id-agent-setup.html, read 2026-11-29",
             "https://docs.github.com/en/copilot/reference/copilot-allowlist-reference (Azure), read 2026-11-29",
         ),
@@ -168,7 +168,7 @@ TRIES = {
         ),
         (),
         (
-            "https://docs.rs/dbus-addr/latest/dbus_addr/fn.system.html, read 2026-11-29",
+            "https://github.com/systemd/systemd/commit/1ae383a8a3ae4824453e297352fda603d2d3fd5e, read 2026-11-29",
             "https://github.com/systemd/systemd/blob/main/man/systemd.xml, read 2026-11-29",
         ),
     ),
@@ -276,7 +276,7 @@ TRIES = {
         ),
         (("XDG_RUNTIME_DIR", SESSION),),
         (
-            "https://packages.debian.org/sid/amd64/dbus-user-session/filelist, read 2026-11-29",
+            "https://github.com/systemd/systemd/commit/e9b1d28de3c4f77aa0e30448fc2665915c4f2142, read 2026-11-29",
             "https://docs.podman.io/en/v3.0/markdown/podman-system-service.1.html, read 2026-11-29",
             "https://docs.docker.com/engine/security/rootless/tips/, read 2026-11-29",
             "https://www.red-bean.com/doc/gnupg/examples/systemd-user/README, read 2026-11-29",
