@@ -129,8 +129,8 @@ ADVICE: dict[Code, str] = {
         " artifact before it runs"
     ),
     Code.NOT_SECLUDED: (
-        "run on a kernel with Landlock (Linux 5.19 or newer, `landlock` among the `lsm=`), or as no root"
-        " with Yama's ptrace_scope at 1"
+        "run on a kernel with Landlock (`landlock` among the `lsm=`; Linux 6.12 or newer contains, 5.19"
+        " observes), or, to observe, as no root with Yama's ptrace_scope at 1"
     ),
     Code.NOT_SHIELDED: (
         "run on Linux 6.12 or newer with `landlock` among the `lsm=`: from there on the command cannot signal"
