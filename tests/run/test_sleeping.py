@@ -19,7 +19,7 @@ import pytest
 from supervision import bound, contained, tables
 
 from flowproof.record.codes import Code
-from flowproof.run import pool
+from flowproof.run import pool, supervisor
 from flowproof.run.kernel import Kernel
 
 pytestmark = [
