@@ -72,7 +72,11 @@ def loads(data: bytes | str) -> Artifact:
     try:
         text = data.decode("utf-8") if isinstance(data, bytes) else data
         value = json.loads(text, object_pairs_hook=_unique, parse_float=_no, parse_constant=_no)
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        if "\\ud" in text or "\\uD" in text:  # half of a character: no UTF-8, and so no artifact
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except ArtifactError:
+        raise
+    except (ValueError, RecursionError) as error:  # ValueError: also a number of 5,000 digits
         raise ArtifactError("", f"no JSON: {error}") from error
     return from_json(value)
 
