@@ -243,6 +243,8 @@ def _read_fidelity(node: Node) -> Fidelity:
 
 def _read_difference(node: Node, rules: int) -> Difference:
     held = node.object(Difference.__fields__)
+    if not held["cells"].items():
+        raise held["cells"].wrong("a difference is somewhere")
     return Difference(
         kind=held["kind"].word(_DIFFERENCES),
         subject=held["subject"].text(),
