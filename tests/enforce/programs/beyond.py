@@ -67,6 +67,13 @@ def _group(group: str, port: str) -> None:
         )
 
 
-{"scheduling": _scheduling, "peer": _peer, "restricted": _restricted, "group": _group}[sys.argv[1]](
-    *sys.argv[2:]
-)
+match sys.argv[1]:
+    case "scheduling":
+        _scheduling(*sys.argv[2:])
+    case "peer":
+        _peer(*sys.argv[2:])
+    case "restricted":
+        _restricted(*sys.argv[2:])
+    case other:
+        assert other == "group"
+        _group(*sys.argv[2:])
