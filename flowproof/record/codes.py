@@ -23,6 +23,7 @@ class Code(Enum):
     CHILD_MEMORY = "CHILD_MEMORY"  # the memory of the calling process is unreadable
     CHILD_DESCRIPTOR = "CHILD_DESCRIPTOR"  # pidfd_open or pidfd_getfd refused
     CHILD_PROCESS = "CHILD_PROCESS"  # /proc of the calling process is unreadable
+    PATH = "PATH"  # where a path leads cannot be told
     LISTENER_BUSY = "LISTENER_BUSY"  # a seccomp listener is installed already
     LISTENER_RECEIVE = "LISTENER_RECEIVE"
     LISTENER_SEND = "LISTENER_SEND"
@@ -65,6 +66,10 @@ ADVICE: dict[Code, str] = {
     ),
     Code.CHILD_DESCRIPTOR: "allow pidfd_open and pidfd_getfd (in a container: add CAP_SYS_PTRACE)",
     Code.CHILD_PROCESS: "mount /proc without hidepid for the user that runs flowproof",
+    Code.PATH: (
+        "run the program without a mount namespace of its own, and where flowproof may search the folders"
+        " that it uses; or leave the rules about files to a control of their own"
+    ),
     Code.LISTENER_BUSY: "run outside of the sandbox that holds a seccomp listener already",
     Code.LISTENER_RECEIVE: "allow ioctl SECCOMP_IOCTL_NOTIF_RECV in the outer filter",
     Code.LISTENER_SEND: "allow ioctl SECCOMP_IOCTL_NOTIF_SEND in the outer filter",

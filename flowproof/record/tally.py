@@ -181,6 +181,10 @@ class Tally:
 
     def _spot(self, spot: Spot) -> Line:
         operation, protocol, destination, port = spot
+        if protocol == "file":
+            path, _, to = destination.partition("\0")
+            where = {"path": self._folders.path(path), "to": self._folders.path(to) if to else None}
+            return {"operation": operation, **where}
         return {
             "operation": operation,
             "protocol": protocol,

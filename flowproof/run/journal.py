@@ -55,7 +55,7 @@ class Journal:
     def attempt(self, who: tuple[int, str], what: Wire) -> None:
         """Note an attempt by *who* (process, program); *what* is the rest, as `attempt` makes it."""
         if who[0] == self.canary_pid:
-            self._add((CANARY, what[4], what[5]))
+            self._add((CANARY, what[4], what[5], what[0], what[2]))
             return
         if len(self._events) < _WAITING:
             self._add((ATTEMPT, self.clock(), *who, *what))

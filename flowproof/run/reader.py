@@ -11,6 +11,7 @@ from flowproof.record.codes import Code
 from flowproof.run import numbers as n
 from flowproof.run.caller import AnswerError, Caller, FaultError, Operation, StaleError, Work
 from flowproof.run.calls import CALLS
+from flowproof.run.calls.files import FILE_CALLS
 from flowproof.run.calls.fixed import record_foreign, record_socket
 from flowproof.run.listener import NOTIFICATION
 from flowproof.values import Value
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from flowproof.artifact.model import Decision, Program
     from flowproof.run.calls import Handler
+    from flowproof.run.calls.files import FileHandler
     from flowproof.run.decide import Decisions
     from flowproof.run.listener import Listener
 
@@ -33,13 +35,14 @@ _ERRNO = {name: number for number, name in _names.items()}
 class Dispatch(Value):
     """What becomes of a notification by its architecture and number, as the artifact's program has it.
 
-    *fixed*: number → (event, errno, decision); errno 0: the call goes on. *foreign*: (errno, decision), or
-    None if no reply is fixed.
+    *calls*: number → (name, handler); one of a call about files only tells it, and the kernel goes on with
+    it. *fixed*: number → (event, errno, decision); errno 0: the call goes on. *foreign*: (errno, decision),
+    or None if no reply is fixed.
     """
 
     arch: int
     x32: bool
-    calls: Mapping[int, tuple[str, Handler]]
+    calls: Mapping[int, tuple[str, Handler | FileHandler]]
     fixed: Mapping[int, tuple[str, int, Decision]]
     foreign: tuple[int, Decision] | None
 
@@ -58,7 +61,10 @@ def dispatch(program: Program, decisions: Decisions) -> Dispatch:
     return Dispatch(
         arch=n.AUDIT_ARCH[program.arch],
         x32=program.arch == "x86_64",
-        calls={row.number: (row.call, CALLS[row.call]) for row in program.trapped},
+        calls={
+            row.number: (row.call, CALLS.get(row.call) or FILE_CALLS[row.call])
+            for row in program.trapped
+        },
         fixed=fixed,
         foreign=foreign,
     )
@@ -127,10 +133,12 @@ class Reader:
             caller.pointer = fields[5]
             found = calls.get(fields[3]) if fields[4] == arch else None
             result: int | None
+            goes_on = False
             try:
                 if found is None:
                     operation.call = "fixed"
                     result = self._fixed(fields)
+                    goes_on = result == 0
                 else:
                     operation.call = found[0]
                     outcome = found[1](caller, fields[6:])
@@ -138,7 +146,8 @@ class Reader:
                         self._later(outcome)
                         operation.started = 0.0
                         continue
-                    result = outcome
+                    # a call about files is the kernel's; what was decided about a connect never is
+                    result, goes_on = (0, True) if outcome is None else (outcome, False)
             except AnswerError as error:
                 result = -error.errno
             except StaleError:
@@ -150,7 +159,7 @@ class Reader:
                 name = _names.get(error.errno or 0, error.errno)
                 caller.note_fault(FaultError(Code.PERFORM, str(name)), operation.call)
                 result = -EPERM
-            answer(identity, result, response, goes_on=found is None and result == 0)
+            answer(identity, result, response, goes_on=goes_on)
             operation.started = 0.0
 
     def _later(self, work: Work) -> None:

@@ -8,6 +8,7 @@ from flowproof.addresses import parse_address
 from flowproof.ir.ports import ANY_PORT
 from flowproof.ir.regions import Region, union_all
 from flowproof.values import replace
+from flowproof.verify.files import compare_files
 from flowproof.verify.found import Counterexample, Proof
 from flowproof.verify.reading import Malformed, read_tables
 from flowproof.verify.tables import compare_tables
@@ -35,11 +36,13 @@ def verify(policy: Policy, data: bytes) -> Proof | Counterexample:
         has, wants = (artifact["control"], artifact["title"]), (policy.control, policy.title)
         return _listed("control and title", has, wants)
     bound = _bound(policy, artifact["hosts"])
+    target = artifact["target"]
     lanes = ["connect"] if bound.actions & {"connect", "listen"} else []
+    if target.startswith("linux-") and _observes_files(policy):
+        lanes.append("files")
     if artifact["lanes"] != lanes:
         return _listed("lanes", artifact["lanes"], lanes)
     ways = 0
-    target = artifact["target"]
     if target.startswith("linux-"):
         from flowproof.verify.programs import compare_program  # noqa: PLC0415  Linux targets only
         from flowproof.verify.require import ARCH, required  # noqa: PLC0415  as above
@@ -82,7 +85,19 @@ def tables_of(policy: Policy, artifact: dict[str, Any]) -> tuple[Read, Compared]
             "any attempt", "no decision can be read", "one for each", None, None, str(malformed)
         )
     compared = compare_tables(bound, read)
-    return (read, compared) if compared.difference is None else compared.difference
+    if compared.difference is not None:
+        return compared.difference
+    rows = artifact["tables"].get("files", [])
+    if not artifact["target"].startswith("linux-"):
+        return _listed("files", rows, []) if rows else (read, compared)
+    events, difference = compare_files(policy, rows)
+    return difference or (read, replace(compared, cells=compared.cells + events))
+
+
+def _observes_files(policy: Policy) -> bool:
+    return any(
+        rule.action == "files" and rule.verb in ("observe", "expect no") for rule in policy.rules
+    )
 
 
 def _listed(name: str, has: object, wants: object) -> Counterexample:

@@ -63,7 +63,10 @@ TABLE: dict[str, tuple[tuple[str | None, str | None], tuple[str | None, str | No
     "deny listen on loopback": (("exact", None), ("unsupported", None)),
     "deny listen on anything except 10.0.0.1": (("exact", None), ("unsupported", None)),
     "deny delete under /srv": (("unsupported", None), ("unsupported", None)),
-    "expect no write under /srv": ((None, "unsupported"), (None, "unsupported")),
+    "expect no write under /srv": ((None, "observed"), (None, "unsupported")),
+    "observe delete at /srv/*.txt": ((None, "observed"), (None, "unsupported")),
+    "never delete under /srv": (("unsupported", "unsupported"), ("unsupported", "unsupported")),
+    "allow write under /srv": (("unsupported", None), ("unsupported", None)),
     "never execute under /tmp": (("unsupported", "unsupported"), ("unsupported", "unsupported")),
     "deny call shell": (("unsupported", None), ("unsupported", None)),
 }

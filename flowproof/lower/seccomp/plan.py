@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from flowproof.ir.model import OPERATIONS
+from flowproof.lower.files import observed
 from flowproof.values import Value
 
 TYPE_CHECKING = False
@@ -20,6 +22,7 @@ class Plan(Value):
     *families*: socket and socketpair pass an allow-list; what does not pass is refused, or goes on where
     it is only counted (*refuses*). *foreign*: another ABI gets a fixed reply.
     *io_uring*: its calls fail in the kernel. *routing*: options that route by source fail there.
+    *files*: file operation → the rules that need to see it; only what is observed, nothing is refused.
     """
 
     connect: tuple[int, ...]
@@ -29,11 +32,18 @@ class Plan(Value):
     io_uring: tuple[int, ...]
     routing: tuple[int, ...]
     refuses: bool
+    files: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
     @property
     def traps(self) -> bool:
         """Whether anything is trapped at all."""
-        return bool(self.connect or self.listen or self.foreign)
+        return bool(self.lanes)
+
+    @property
+    def lanes(self) -> tuple[str, ...]:
+        """The lanes that a run engages."""
+        connect = ("connect",) if self.connect or self.listen else ()
+        return (*connect, "files") if self.files else connect
 
 
 def plan(policy: Policy) -> Plan:
@@ -64,7 +74,12 @@ def plan(policy: Policy) -> Plan:
     listen = where(lambda rule: rule.action == "listen" and rule.meaning is None)
     if policy.connect_denies:  # off loopback a listen is refused as soon as a connect rule denies
         listen = listen or where(lambda rule: rule.meaning == "listen") or refusing
-    trapped = tuple(sorted({*connect, *listen}))
+    files = tuple(
+        (operation, rules)
+        for operation in OPERATIONS
+        if (rules := where(lambda rule, of=operation: observed(rule) and of in rule.operations))
+    )
+    trapped = tuple(sorted({*connect, *listen, *(rule for _, held in files for rule in held)}))
     return Plan(
         connect=connect,
         listen=listen,
@@ -75,4 +90,5 @@ def plan(policy: Policy) -> Plan:
         # wherever connections are looked at: what is counted is not on the wire either
         routing=connect,
         refuses=policy.connect_denies,
+        files=files,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from flowproof.artifact.model import FixedReply, Program, RefusedCall, RefusedOption, TrappedCall
 from flowproof.lower.seccomp.assemble import Leaf, Step, assemble, tree
 from flowproof.lower.seccomp.bpf import AND, JEQ, LOAD, RETURN
+from flowproof.lower.seccomp.file_calls import file_leaves, file_steps, file_traps
 from flowproof.lower.seccomp.numbers import (
     __X32_SYSCALL_BIT,
     AF_INET,
@@ -33,10 +34,11 @@ from flowproof.lower.seccomp.numbers import (
     SOCK_STREAM,
     SYSCALLS,
 )
+from flowproof.values import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from flowproof.lower.seccomp.plan import Plan
 
@@ -77,7 +79,8 @@ def program(plan: Plan, arch: str) -> Program:
         only = Step(RETURN, SECCOMP_RET_ALLOW, "allow: no rule needs to see a system call")
         return Program(arch, assemble([only]), (), (), ())
     numbers = SYSCALLS[arch]
-    leaves = _leaves(plan, arch)
+    files = file_traps(plan, arch)
+    leaves = _leaves(plan, arch, files)
     name_of = {number: name for name, number in numbers.items()}
     steps = [
         *_prologue(plan, arch),
@@ -85,10 +88,12 @@ def program(plan: Plan, arch: str) -> Program:
         *(_sendto(plan) if plan.connect else ()),
         *(_socket(plan) if plan.families else ()),
         *(_option(plan) if plan.routing else ()),
+        *file_steps(plan, files),
         *_returns(plan),
     ]
     trapped = [(numbers[call], call) for call in _DECIDED if plan.connect]
     trapped += [(numbers["listen"], "listen")] if plan.listen else []
+    trapped += [(numbers[call], call) for call in files]
     fixed = [FixedReply("foreign-abi", None, "EPERM", "foreign-abi")]
     if plan.families:
         fixed += [
@@ -118,7 +123,7 @@ def _words(number: int, name_of: dict[int, str]) -> str:
     return str(number)
 
 
-def _leaves(plan: Plan, arch: str) -> list[Leaf]:
+def _leaves(plan: Plan, arch: str, files: Mapping[str, tuple[int, ...]]) -> list[Leaf]:
     """Return the runs of numbers with one destiny each, in order, from 0 on."""
     numbers = SYSCALLS[arch]
     special: dict[int, tuple[str, tuple[int, ...]]] = {}
@@ -132,6 +137,8 @@ def _leaves(plan: Plan, arch: str) -> list[Leaf]:
         special[numbers["socket"]] = special[numbers["socketpair"]] = (_SOCKET, plan.families)
     if plan.routing:
         special[numbers["setsockopt"]] = (_OPTION, plan.routing)
+    for call, where in file_leaves(files).items():
+        special[numbers[call]] = where
     for call in _IO_URING:
         special[numbers[call]] = (_EPERM, plan.io_uring)
     # x86_64 numbers with the x32 bit are calls of another ABI under the same arch value; every number
@@ -141,7 +148,9 @@ def _leaves(plan: Plan, arch: str) -> list[Leaf]:
     found: list[Leaf] = []
     for first in sorted({0, *special, *(number + 1 for number in special), *ends}):
         label, rules = special.get(first) or ends.get(first) or (_ALLOW, ())
-        if not found or (found[-1].label, found[-1].rules) != (label, rules):
+        if found and found[-1].label == label:  # one run, whoever asks for a part of it
+            found[-1] = replace(found[-1], rules=_union(found[-1].rules, rules))
+        else:
             found.append(Leaf(first, label, rules))
     return found
 
@@ -155,7 +164,7 @@ def _union(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
 def _prologue(plan: Plan, arch: str) -> Iterator[Step]:
     yield Step(LOAD, SECCOMP_DATA_ARCH, "the call's architecture", plan.foreign)
     yield Step(JEQ, ARCHITECTURES[arch], f"is it {arch}?", plan.foreign, otherwise=_FOREIGN)
-    yield Step(LOAD, SECCOMP_DATA_NR, "the system call's number", _union(plan.connect, plan.listen))
+    yield Step(LOAD, SECCOMP_DATA_NR, "the system call's number", _decided(plan))
 
 
 def _argument(index: int, high: bool = False) -> int:
@@ -217,8 +226,15 @@ def _option(plan: Plan) -> Iterator[Step]:
             )
 
 
+def _decided(plan: Plan) -> tuple[int, ...]:
+    rules = _union(plan.connect, plan.listen)
+    for _, asking in plan.files:
+        rules = _union(rules, asking)
+    return rules
+
+
 def _returns(plan: Plan) -> Iterator[Step]:
-    decided = _union(plan.connect, plan.listen)
+    decided = _decided(plan)
     yield Step(RETURN, SECCOMP_RET_ALLOW, "allow", label=_ALLOW)
     yield Step(RETURN, SECCOMP_RET_USER_NOTIF, "the supervisor decides", decided, label=_DECIDE)
     if plan.families:

@@ -31,7 +31,7 @@ def compile_windows(
         bound=bound,
         hosts=hosts,
         fidelity=fidelity(policy),
-        traps=bool(policy.actions & {"connect", "listen"}),
+        lanes=("connect",) if policy.actions & {"connect", "listen"} else (),
         decisions=decisions,
         filters=filters,
     )
