@@ -114,6 +114,9 @@ COMMANDS: dict[str, Command] = {
                     "write the record below DIR/.flowproof/runs (default: the folder of PATH)",
                 ),
                 Option("--allow-unverified", "", "run an artifact that says `not verified`"),
+                Option(
+                    "--verbose", "", "print a line for each rule, also for those that met nothing"
+                ),
                 _FORMAT,
             ),
             trailing=True,

@@ -6,7 +6,7 @@ from flowproof.audit.claims import claim_words
 from flowproof.cli.console import printable
 from flowproof.record.codec import value_to_json
 from flowproof.record.evidence import read
-from flowproof.record.model import Verdict
+from flowproof.record.model import Hits, Verdict
 from flowproof.values import Value, replace
 
 TYPE_CHECKING = False
@@ -22,6 +22,12 @@ __all__ = ["Attempt", "as_data", "attempts_of", "show", "wanted"]
 
 _MOST = 20
 """Attempts that are shown; the record has them all."""
+
+_ALIKE = 4
+"""How many rules have to come to the same before they share a line."""
+
+_DOMAIN = 53
+"""The port of name servers (IANA, service `domain`)."""
 
 _IN_SENTENCES = ("tcp", "udp", "unix")
 """The protocols whose destinations a sentence can name."""
@@ -157,12 +163,15 @@ def _slug(text: str) -> str:
     return "-".join(parts)
 
 
-def show(file: str, outcome: Outcome, console: Console) -> None:
-    """Print the final report of a run to standard error: standard output is the command's."""
+def show(file: str, outcome: Outcome, console: Console, *, whole: bool = False) -> None:
+    """Print the final report of a run to standard error: standard output is the command's.
+
+    Rules that met nothing and came to the same are put together, unless the *whole* is wanted.
+    """
     record = outcome.record
     console.err("")
     lanes = read(outcome.folder).lanes if outcome.folder else {}
-    console.lines(_lines(record, attempts_of(lanes)))
+    console.lines(_lines(record, attempts_of(lanes), whole=whole))
     said = {f"`{rule.id}`" for rule in record.rules}
     said |= {rule.code.value for rule in record.rules if rule.code}
     for reason in outcome.reasons:
@@ -173,7 +182,7 @@ def show(file: str, outcome: Outcome, console: Console) -> None:
     console.err(f"flowproof: {printable(file)}: exit {outcome.exit_code}")
 
 
-def _lines(record: RunRecord, attempts: tuple[Attempt, ...]) -> Iterator[Line]:
+def _lines(record: RunRecord, attempts: tuple[Attempt, ...], *, whole: bool) -> Iterator[Line]:
     rules = {rule.id: rule for rule in record.rules}
     for control in record.controls:
         yield (
@@ -181,10 +190,13 @@ def _lines(record: RunRecord, attempts: tuple[Attempt, ...]) -> Iterator[Line]:
             (_COLOURS[control.verdict], control.verdict.value),
             ("", f" ({printable(control.title)})" if control.title else ""),
         )
+    alike = {} if whole else _alike(record)
     for rule in record.rules:
         if rule.kind == "implied" and not rule.hits.refused and rule.verdict is Verdict.PASS:
             continue  # the fixed meanings are news only where they met something
-        yield from _rule(rule, record)
+        if rule.id not in alike:
+            yield from _rule(rule, record)
+    yield from _together(alike)
     yield from _codes(record)
     for attempt in attempts[:_MOST]:
         yield from _shown(attempt, rules, record.policy.control)
@@ -192,6 +204,35 @@ def _lines(record: RunRecord, attempts: tuple[Attempt, ...]) -> Iterator[Line]:
         yield (("", f"  {len(attempts) - _MOST} more are in the record"),)
     for fault in record.faults:
         yield (("yellow", f"  fault {fault.code.value}: {fault.count}"),)
+
+
+def _alike(record: RunRecord) -> dict[str, tuple[Verdict | None, str]]:
+    """Return the rules that met nothing, with what they came to, where several came to the same.
+
+    A rule that failed, was not shown, or met something always has a line of its own.
+    """
+    found: dict[tuple[Verdict | None, str], list[str]] = {}
+    for rule in record.rules:
+        if rule.verdict in (None, Verdict.PASS) and rule.hits == Hits() and rule.kind != "implied":
+            came_to = (rule.verdict, claim_words(rule, record.through))
+            found.setdefault(came_to, []).append(rule.id)
+    return {
+        rule: came_to for came_to, rules in found.items() if len(rules) >= _ALIKE for rule in rules
+    }
+
+
+def _together(alike: Mapping[str, tuple[Verdict | None, str]]) -> Iterator[Line]:
+    for came_to in dict.fromkeys(alike.values()):
+        verdict, words = came_to
+        count = sum(other == came_to for other in alike.values())
+        style = _COLOURS[verdict] if verdict else ""
+        said = "" if verdict is None else f" {verdict.value},"
+        yield (
+            ("", f"  {count} rules that met nothing:"),
+            (style, said),
+            ("", f" {printable(words)}"),
+            ("dim", " (`--verbose` lists them)"),
+        )
 
 
 def _rule(rule: RuleRow, record: RunRecord) -> Iterator[Line]:
@@ -224,6 +265,8 @@ def _shown(attempt: Attempt, rules: Mapping[str, RuleRow], control: str) -> Iter
     operation = "" if attempt.operation in (None, "connect", "unix") else f"{attempt.operation} "
     protocol = f"{attempt.protocol} " if attempt.protocol in ("tcp", "udp") else ""
     name = f" ({attempt.name})" if attempt.name else ""
+    if attempt.port == _DOMAIN and attempt.operation != "listen":
+        name += " (DNS)"  # what fails then is a lookup, wherever the program meant to connect
     times = "" if attempt.times == 1 else f", {attempt.times} times"
     program = f" by {attempt.program}" if attempt.program else ""
     note = f", {attempt.note}" if attempt.note else ""

@@ -67,6 +67,7 @@ class Tally:
         self._folders = folders
         self._write = write
         self._attempts = 0
+        self._refused = 0
         self._listed: dict[Group, dict[Spot, _Times]] = {}
         self._over: dict[Group, _Times] = {}
         self._seen: dict[Group, dict[Spot, _Times]] = {}
@@ -77,6 +78,11 @@ class Tally:
     def truncated(self) -> bool:
         """Whether some destination was counted and not listed."""
         return bool(self._over or self._unlisted)
+
+    @property
+    def attempts(self) -> tuple[int, int]:
+        """How many attempts were let through, and how many refused, so far."""
+        return self._attempts - self._refused, self._refused
 
     def attempt(
         self,
@@ -95,6 +101,7 @@ class Tally:
     ) -> None:
         """Take one attempt, the fields of `wire.ATTEMPT` behind its tag."""
         self._attempts += 1
+        self._refused += refused
         group = (refused, by, asserting, observing)
         spot = (operation, protocol, destination, port)
         if not refused and not asserting:

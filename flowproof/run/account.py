@@ -112,6 +112,11 @@ class Account:
         self._lanes["connect"].write(line)
         self._counting.add(line)  # as an audit will
 
+    @property
+    def attempts(self) -> tuple[int, int]:
+        """How many attempts were let through, and how many refused, so far."""
+        return (0, 0) if self._tally is None else self._tally.attempts
+
     def block(self, code: Code, detail: str) -> None:
         """Take down why the command does not start."""
         self.blocked.append(Reason(code, self._folders.text(detail)))

@@ -18,12 +18,21 @@ if TYPE_CHECKING:
     from flowproof.run.kernel import Kernel
     from flowproof.run.tree import Tree
 
-__all__ = ["AnswerError", "Caller", "FaultError", "Known", "Operation", "StaleError", "Work"]
+__all__ = [
+    "PROGRAM_AGE",
+    "AnswerError",
+    "Caller",
+    "FaultError",
+    "Known",
+    "Operation",
+    "StaleError",
+    "Work",
+]
 
 _PIDFDS = 128
 """Most pidfds that a reader keeps; a run with more threads than that opens them anew."""
 _PROGRAMS = 1024
-_PROGRAM_AGE = 1.0
+PROGRAM_AGE = 1.0
 """Seconds for which a program's name is believed: exec changes it, and no notification says so."""
 
 
@@ -130,14 +139,15 @@ class Caller:
         self.pointer = 0
         self.crowded = False
         self.notification = bytearray(80)
-        self._pidfds: dict[int, int] = {}
-        self._programs = known.programs
+        self.reach = kernel.reach()
+        self.pidfds: dict[int, int] = {}
+        self.programs = known.programs
 
     def close(self) -> None:
         """Close what the reader kept open."""
-        for pidfd in self._pidfds.values():
+        for pidfd in self.pidfds.values():
             self.kernel.close(pidfd)
-        self._pidfds.clear()
+        self.pidfds.clear()
 
     # --- is it still there ---
 
@@ -196,14 +206,14 @@ class Caller:
         number = descriptor & 0xFFFFFFFF
         if number > 0x7FFFFFFF:
             raise AnswerError(EBADF)
-        pidfd = self._pidfds.get(self.tid)
+        pidfd = self.pidfds.get(self.tid)
         try:
             duplicate = self.kernel.pidfd_getfd(pidfd or self._open_pidfd(), number)
         except OSError as error:
             if error.errno == EBADF:
                 raise AnswerError(EBADF) from error
             if error.errno == ESRCH and pidfd:  # the thread that had this number is gone
-                self.kernel.close(self._pidfds.pop(self.tid))
+                self.kernel.close(self.pidfds.pop(self.tid))
                 return self.fetch(descriptor)
             raise self.fault(Code.CHILD_DESCRIPTOR, "pidfd_getfd", error) from error
         try:
@@ -215,13 +225,13 @@ class Caller:
         return duplicate
 
     def _open_pidfd(self) -> int:
-        if len(self._pidfds) >= _PIDFDS:
+        if len(self.pidfds) >= _PIDFDS:
             self.close()
         try:
             pidfd = self.kernel.pidfd_open(self.tid)
         except OSError as error:
             raise self.fault(Code.CHILD_DESCRIPTOR, "pidfd_open", error) from error
-        self._pidfds[self.tid] = pidfd
+        self.pidfds[self.tid] = pidfd
         return pidfd
 
     def option(self, duplicate: int, option: int) -> int:
@@ -238,9 +248,9 @@ class Caller:
     def who(self) -> tuple[int, str]:
         """Return the caller's process and program. Told anew for each call site, and after a second."""
         key = (self.tid, self.pointer)
-        known = self._programs.get(key)
+        known = self.programs.get(key)
         now = self.operation.started
-        if known is not None and now - known[0] < _PROGRAM_AGE:
+        if known is not None and now - known[0] < PROGRAM_AGE:
             return known[1]
         try:
             process = self.kernel.status(self.tid).tgid
@@ -252,10 +262,10 @@ class Caller:
             OSError
         ):  # unreadable for a program that is not dumpable; the event stands without it
             program = "?"
-        if len(self._programs) >= _PROGRAMS:
-            self._programs.clear()
+        if len(self.programs) >= _PROGRAMS:
+            self.programs.clear()
         found = (process, os.fsencode(program).decode("utf-8", "backslashreplace"))
-        self._programs[key] = (now, found)
+        self.programs[key] = (now, found)
         return found
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     Emit = Callable[[list[tuple[object, ...]]], None]
     Counters = Callable[[], tuple[int, int]]
-    MakeGuard = Callable[[Kernel, int, Emit, Callable[[], int]], Guard]
+    MakeGuard = Callable[[Kernel, int, Emit, Callable[[float], int]], Guard]
 
 __all__ = ["INTERRUPT_GRACE", "SETTLE", "contain"]
 
@@ -79,15 +79,15 @@ class _Emitter:
 
 
 class _Clock:
-    """Whole milliseconds since the command was spawned; 0 before."""
+    """Whole milliseconds from the command's spawn to a monotonic time; 0 before."""
 
     def __init__(self) -> None:
         self.spawned: float | None = None
 
-    def __call__(self) -> int:
+    def __call__(self, at: float) -> int:
         if self.spawned is None:
             return 0
-        return int((time.monotonic() - self.spawned) * 1000)
+        return max(int((at - self.spawned) * 1000), 0)
 
 
 def contain(
@@ -219,7 +219,7 @@ class _Containment:
             if pid not in tree.statuses:
                 self._kernel.kill(pid, signal.SIGTERM)
             _readable(handle, INTERRUPT_GRACE)
-        milliseconds = self._clock()
+        milliseconds = self._clock(time.monotonic())
         if how == "exit":
             tree.reap()
             status = tree.statuses[pid]
@@ -261,7 +261,14 @@ class _Containment:
             self._not_started(failure)
         if not (gone and closed):
             detail = "processes are left that could not be ended"
-            fault = (wire.FAULT, self._clock(), 0, Code.SURVIVORS.value, "kill", detail)
+            fault = (
+                wire.FAULT,
+                self._clock(time.monotonic()),
+                0,
+                Code.SURVIVORS.value,
+                "kill",
+                detail,
+            )
             self._emit([fault])
         received, answered = self._counters()
         self._emit([(wire.END, received, answered)])

@@ -13,7 +13,8 @@ from flowproof.run.caller import AnswerError, Caller, FaultError, Operation, Sta
 from flowproof.run.calls import CALLS
 from flowproof.run.calls.files import FILE_CALLS
 from flowproof.run.calls.fixed import record_foreign, record_socket
-from flowproof.run.listener import NOTIFICATION
+from flowproof.run.calls.shortcut import shortcut
+from flowproof.run.listener import NOTIFICATION, RESPONSE
 from flowproof.values import Value
 
 TYPE_CHECKING = False
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Dispatch", "Reader", "dispatch"]
 
+_GOES_ON = n.SECCOMP_USER_NOTIF_FLAG_CONTINUE
 _ZERO = bytes(NOTIFICATION.size)
 _ERRNO = {name: number for number, name in _names.items()}
 
@@ -116,15 +118,25 @@ class Reader:
 
     def _loop(self) -> None:
         listener, caller, operation = self._listener, self._caller, self.operation
-        buffer, response = caller.notification, bytearray(24)
-        receive, unpack, answer = listener.receive, NOTIFICATION.unpack_from, listener.answer
-        calls, arch = self._table.calls, self._table.arch
+        buffer, response = caller.notification, bytearray(RESPONSE.size)
+        ioctl, unpack, pack = caller.reach.ioctl, NOTIFICATION.unpack_from, RESPONSE.pack_into
+        counts, receiving, answering = listener.counts, listener.receiving, listener.answering
+        descriptor, poll_first = listener.descriptor, listener.poll_first
+        calls, arch, short = self._table.calls, self._table.arch, shortcut(caller)
         while not self.retired:
             buffer[:] = _ZERO
-            if not receive(buffer):
+            try:
+                there = not poll_first or listener.waiting()
+                if there:
+                    ioctl(descriptor, n.SECCOMP_IOCTL_NOTIF_RECV, buffer)
+            except OSError as error:
+                listener.unreceived(error)
+                there = False
+            if not there:
                 if listener.stopping or listener.over():
                     return
                 continue
+            counts[0] = receiving()
             operation.withdrawn = None
             operation.started = monotonic()
             fields = unpack(buffer)
@@ -133,21 +145,22 @@ class Reader:
             caller.pointer = fields[5]
             found = calls.get(fields[3]) if fields[4] == arch else None
             result: int | None
-            goes_on = False
+            flags = 0
             try:
                 if found is None:
                     operation.call = "fixed"
                     result = self._fixed(fields)
-                    goes_on = result == 0
+                    flags = 0 if result else _GOES_ON
                 else:
-                    operation.call = found[0]
-                    outcome = found[1](caller, fields[6:])
+                    call = operation.call = found[0]
+                    outcome = short(fields) if call == "connect" else found[1](caller, fields[6:])
                     if isinstance(outcome, Work):
                         self._later(outcome)
                         operation.started = 0.0
                         continue
-                    # a call about files is the kernel's; what was decided about a connect never is
-                    result, goes_on = (0, True) if outcome is None else (outcome, False)
+                    if outcome is None:  # about files: the kernel's to do; of a connect it never is
+                        outcome, flags = 0, _GOES_ON
+                    result = outcome
             except AnswerError as error:
                 result = -error.errno
             except StaleError:
@@ -159,7 +172,16 @@ class Reader:
                 name = _names.get(error.errno or 0, error.errno)
                 caller.note_fault(FaultError(Code.PERFORM, str(name)), operation.call)
                 result = -EPERM
-            answer(identity, result, response, goes_on=goes_on)
+            if result is not None:
+                if result > 0:
+                    pack(response, 0, identity, result, 0, 0)
+                else:
+                    pack(response, 0, identity, 0, result, flags)
+                try:
+                    ioctl(descriptor, n.SECCOMP_IOCTL_NOTIF_SEND, response)
+                except OSError as error:
+                    listener.unsent(error)
+            counts[1] = answering()
             operation.started = 0.0
 
     def _later(self, work: Work) -> None:

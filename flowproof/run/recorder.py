@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from flowproof.run.channel import Receiver
     from flowproof.run.contain import Emit, Guard
 
-    Progress = Callable[[str], None]
+    Progress = Callable[[float, int, int], None]
 
 __all__ = ["Command", "Outcome", "run"]
 
@@ -85,8 +85,9 @@ def run(
 ) -> Outcome:
     """Run *command* under *artifact*; leave the record under ``<record_root>/.flowproof/runs``.
 
-    *progress* is told the tier of each lane once it is achieved. Never raises for what a user or a kernel
-    can cause.
+    *progress* is told about twice a second, from when the command runs under its filter to its end: the
+    seconds since, and how many attempts were let through and refused so far. Never raises for what a user
+    or a kernel can cause.
     """
     run_id = new_run_id(time.time())
     account = Account(artifact, command, run_id, run_set, shard)
@@ -245,7 +246,7 @@ class _Run:
             fcntl.fcntl(events.ends[0], fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
         def make_guard(
-            kernel: Kernel, listener: int, emit: Emit, clock: Callable[[], int]
+            kernel: Kernel, listener: int, emit: Emit, clock: Callable[[float], int]
         ) -> Guard:
             return Supervisor(kernel, listener, bound, program, emit, page, clock)
 
@@ -271,15 +272,15 @@ class _Run:
         """Take down what the supervisor tells, to its end or its death."""
         account = self._account
         patience = _Patience(account.command.timeout)
-        told_tier = False
+        began: float | None = None
         while not events.ended:
             if events.wait(_TICK):
                 events.read()
             for told in events.take():
                 account.take(told)
-            if account.executed and not told_tier and self._progress is not None:
-                told_tier = True
-                self._progress("the command runs under the filter")
+            if account.executed and self._progress is not None:
+                began = time.monotonic() if began is None else began
+                self._progress(time.monotonic() - began, *account.attempts)
             if patience.is_over(pid, self._interrupted is not None):
                 os.kill(pid, signal.SIGKILL)
         status = os.waitpid(pid, 0)[1]

@@ -53,7 +53,8 @@ class Supervisor:
     """The supervision of one filter's listener, which it takes over.
 
     *emit* is called with batches of `record.wire` tuples, from one thread; *counters* is the buffer of
-    `COUNTERS`; *clock* gives milliseconds since the command was spawned. `start` from the main thread.
+    `COUNTERS`; *clock* gives the milliseconds from the command's spawn to a
+    monotonic time. `start` from the main thread.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class Supervisor:
         program: Program,
         emit: Callable[[list[tuple[object, ...]]], None],
         counters: Any,  # noqa: ANN401  a writable buffer
-        clock: Callable[[], int],
+        clock: Callable[[float], int],
     ) -> None:
         self._kernel = kernel
         self._decisions = bound.decisions
@@ -222,7 +223,7 @@ class Supervisor:
                 result = -1
             for descriptor in work.descriptors:
                 self._kernel.close(descriptor)
-            self._listener.answer(operation.id, result, bytearray(24))
+            self._listener.answer(operation.id, result)
         except BaseException as error:  # noqa: BLE001  told and fatal
             self._fail(error)
 

@@ -17,6 +17,7 @@ from flowproof.artifact.model import Artifact
 from flowproof.cli.commands import run as module
 from flowproof.cli.main import main
 from flowproof.record.evidence import read
+from flowproof.record.model import RuleRow
 from flowproof.run import recorder
 from flowproof.run.command import Command
 from flowproof.run.recorder import Outcome
@@ -48,6 +49,8 @@ class Recorder:
         self.artifacts: list[Artifact] = []
         self.stdout_to_stderr: list[bool] = []
         self.lines: dict[str, tuple[Line, ...]] = {}
+        self.more: tuple[RuleRow, ...] = ()
+        self.progress: recorder.Progress | None = None
 
     def __call__(
         self,
@@ -56,12 +59,14 @@ class Recorder:
         *,
         record_root: str,
         stdout_to_stderr: bool = False,
+        progress: recorder.Progress | None = None,
     ) -> Outcome:
+        self.progress = progress
         self.artifacts.append(artifact)
         self.commands.append(command)
         self.roots.append(record_root)
         self.stdout_to_stderr.append(stdout_to_stderr)
-        rules = (rule(f"{artifact.control}.rest"),)
+        rules = (rule(f"{artifact.control}.rest"), *self.more)
         lines = self.lines.get(artifact.control, ())
         folder = str(write_run(self.folder, artifact.control, rules, lines))
         record = read(folder).record
@@ -241,6 +246,62 @@ def test_a_unix_socket_is_named_once(
     recorded.lines["t.f"] = (attempt,)
     main(["run", write()])
     assert "refused: unix:/run/x.sock by" in capsys.readouterr().err
+
+
+def test_rules_that_met_nothing_share_a_line_by_what_they_came_to(
+    recorded: Recorder, write: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded.more = (
+        *(rule(f"t.f.deny-{n}", "deny") for n in range(5)),
+        *(rule(f"t.f.allow-{n}", "allow") for n in range(3)),
+    )
+    assert main(["run", write()]) == 0
+    said = capsys.readouterr().err
+    assert "  5 rules that met nothing: pass, it cannot (`--verbose` lists them)" in said
+    assert "t.f.deny-" not in said
+    assert said.count("t.f.allow-") == 3  # so few are no flood
+    assert "t.f.rest: pass, it cannot, and it did not try" in said
+
+
+def test_each_rule_has_its_line_where_the_whole_is_wanted(
+    recorded: Recorder, write: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded.more = tuple(rule(f"t.f.deny-{n}", "deny") for n in range(5))
+    assert main(["run", write(), "--verbose"]) == 0
+    said = capsys.readouterr().err
+    assert said.count(": pass, it cannot (") == 5
+    assert "met nothing" not in said
+
+
+def test_a_rule_that_failed_or_met_something_always_has_its_own_line(
+    recorded: Recorder, write: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded.more = tuple(rule(f"t.f.never-{n}") for n in range(5))
+    rules = (rule("t.f.rest"), *recorded.more)
+    recorded.lines["t.f"] = (event(rules, "t.f.rest"),)
+    assert main(["run", write()]) == 1
+    said = capsys.readouterr().err
+    assert all(f"t.f.never-{n}: fail, it tried once" in said for n in range(5))
+    assert "met nothing" not in said
+
+
+def test_what_was_not_shown_always_has_its_own_line(
+    recorded: Recorder, write: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded.more = tuple(rule(f"t.f.no-{n}", "deny", refusing="unsupported") for n in range(5))
+    assert main(["run", write()]) == 3
+    said = capsys.readouterr().err
+    assert all(f"t.f.no-{n}: capability-error, not shown" in said for n in range(5))
+
+
+def test_progress_is_asked_for_on_a_terminal_only(
+    recorded: Recorder, write: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main(["run", write()])
+    assert recorded.progress is None
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    main(["run", write()])
+    assert recorded.progress is not None
 
 
 def test_json_goes_to_standard_output_and_the_commands_own_does_not(

@@ -9,9 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from evidence import CAPABILITY, FAIL, PASS, newest_record
+from disarming import disarmed
+from evidence import CAPABILITY, FAIL, PASS
 from scenarios import SCENARIOS, Scenario
-from stage import Y0, Ran, Stage
+from stage import Y0, Stage
 
 pytestmark = [pytest.mark.namespace, pytest.mark.enforce]
 
@@ -19,19 +20,6 @@ DENY_ELSE = {
     "probe.api": "allow connect to 10.99.0.1, fd00:99::1",
     "probe.rest": "deny connect to anything else",
 }
-
-
-def disarmed(stage: Stage, rules: dict[str, str], how: str, command: list[str]) -> Ran:
-    path = stage.flow(rules, command)
-    records = stage.folder / "records"
-    driver = Path(__file__).parent / "harness" / "disarmed.py"
-    copy = stage.folder / "disarmed.py"
-    copy.write_text(driver.read_text(encoding="utf-8"), encoding="utf-8")
-    copy.chmod(0o644)
-    words = [stage.product.python, str(copy), str(path), str(records), how, *command]
-    ran = stage.execute(words)
-    ran.keep(newest_record(records))
-    return ran
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=repr)

@@ -264,7 +264,7 @@ def contained(
         program(),
         run.events.extend,
         run.counters,
-        lambda: int((time.monotonic() - begun) * 1000),
+        lambda at: int((at - begun) * 1000),
     )
     run.supervisor = supervisor
     supervisor.start()

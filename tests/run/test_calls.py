@@ -136,7 +136,7 @@ class Bench:
 
     def __init__(self) -> None:
         self.kernel = Paper()
-        self.journal = Journal(lambda: 5)
+        self.journal = Journal(lambda _at: 5)
         self.caller = Caller(self.kernel, 3, DECISIONS, self.journal, Tree(self.kernel, 1))
         self.caller.tid = 7
         self.caller.privileged = False

@@ -16,7 +16,7 @@ WHAT = attempt("connect", ("tcp", "10.0.0.9", 443), Decision(True, 2, (2,), (3,)
 
 
 def test_events_are_taken_once_and_in_order() -> None:
-    found = Journal(lambda: 12)
+    found = Journal(lambda _at: 12)
     found.attempt(WHO, WHAT)
     found.attempt((8, "/bin/other"), WHAT)
     assert [event[2] for event in found.take()] == [7, 8]
@@ -24,7 +24,7 @@ def test_events_are_taken_once_and_in_order() -> None:
 
 
 def test_an_attempt_is_told_as_the_wire_has_it() -> None:
-    found = Journal(lambda: 12)
+    found = Journal(lambda _at: 12)
     found.attempt(WHO, WHAT)
     assert found.take() == [
         (
@@ -51,7 +51,7 @@ def test_a_probe_asserts_nothing() -> None:
 
 
 def test_only_the_canary_s_own_attempt_is_the_canary_s() -> None:
-    found = Journal(lambda: 0)
+    found = Journal(lambda _at: 0)
     found.canary_pid = 7
     found.attempt((8, "/bin/other"), WHAT)
     found.attempt(WHO, WHAT)
@@ -59,8 +59,8 @@ def test_only_the_canary_s_own_attempt_is_the_canary_s() -> None:
 
 
 def test_events_that_nobody_takes_are_counted_as_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "_WAITING", 3)
-    found = Journal(lambda: 0)
+    monkeypatch.setattr(journal, "WAITING", 3)
+    found = Journal(lambda _at: 0)
     for _ in range(5):
         found.attempt(WHO, WHAT)
     taken = found.take()

@@ -772,19 +772,41 @@ def test_runs_of_a_set_carry_its_id_and_shard(tmp_path: Path) -> None:
 
 
 def test_progress_is_told_only_once_the_filter_is_in_force(tmp_path: Path) -> None:
-    told: list[str] = []
-    run(deny(), command("true"), record_root=str(tmp_path), progress=told.append)
-    assert len(told) == 1
+    told: list[tuple[float, int, int]] = []
+
+    def tell(seconds: float, through: int, refused: int) -> None:
+        told.append((seconds, through, refused))
+
+    run(deny(), command("true"), record_root=str(tmp_path), progress=tell)
+    assert told
+    assert all(seconds >= 0 for seconds, _, _ in told)
     told.clear()
-    run(deny(), command("no-such-program"), record_root=str(tmp_path), progress=told.append)
+    run(deny(), command("no-such-program"), record_root=str(tmp_path), progress=tell)
     run(
         deny(),
         command("true"),
         record_root=str(tmp_path),
-        progress=told.append,
+        progress=tell,
         kernel=FaultyKernel({"send": EPERM}),
     )
     assert told == []
+
+
+def test_progress_counts_what_was_let_through_and_what_was_refused(tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    program = (
+        "import socket\n"
+        "for host in ('127.0.0.1', '192.0.2.1', '192.0.2.2'):\n"
+        "    with socket.socket() as s:\n"
+        "        s.connect_ex((host, 9))\n"
+    )
+    run(
+        deny(),
+        command(sys.executable, "-c", program),
+        record_root=str(tmp_path),
+        progress=lambda _, through, refused: told.append((through, refused)),
+    )
+    assert told[-1] == (1, 2)
 
 
 def test_a_run_leaves_no_process_no_descriptor_and_a_dumpable_recorder(tmp_path: Path) -> None:

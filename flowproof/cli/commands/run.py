@@ -145,10 +145,10 @@ def _run_all(planned: list[_Planned], arguments: Arguments, console: Console) ->
 
     outcomes: list[tuple[_Planned, Outcome]] = []
     for plan in planned:
-        outcome = _run_one(plan, arguments)
+        outcome = _run_one(plan, arguments, console)
         outcomes.append((plan, outcome))
         if not arguments.json:
-            show(plan.file, outcome, console)
+            show(plan.file, outcome, console, whole=arguments.given("--verbose"))
     code = worst(ExitCode(outcome.exit_code) for _, outcome in outcomes)
     if arguments.json:
         because = [reason for _, outcome in outcomes for reason in outcome.reasons]
@@ -163,7 +163,8 @@ def _run_all(planned: list[_Planned], arguments: Arguments, console: Console) ->
     return code
 
 
-def _run_one(plan: _Planned, arguments: Arguments) -> Outcome:
+def _run_one(plan: _Planned, arguments: Arguments, console: Console) -> Outcome:
+    from flowproof.cli.progress import progress
     from flowproof.run.recorder import run as record
 
     root = arguments.get("--record") or os.path.dirname(plan.file) or "."
@@ -172,6 +173,7 @@ def _run_one(plan: _Planned, arguments: Arguments) -> Outcome:
         _command(plan, arguments),
         record_root=root,
         stdout_to_stderr=arguments.json,
+        progress=progress(plan.file, console),
     )
 
 

@@ -15,13 +15,17 @@ if TYPE_CHECKING:
     from flowproof.run.calls.target import Target
     from flowproof.run.kernel import Kernel
 
-__all__ = ["handle"]
+__all__ = ["handle", "perform", "proceed"]
 
 
 def handle(caller: Caller, arguments: tuple[int, ...]) -> int | Work:
     """Return connect's result for the caller, or the work that gives it."""
     raw = read_address(caller, arguments[1], arguments[2])
-    duplicate = caller.fetch(arguments[0])
+    return proceed(caller, raw, caller.fetch(arguments[0]))
+
+
+def proceed(caller: Caller, raw: bytes, duplicate: int) -> int | Work:
+    """Return the result of connecting the fetched socket, which this closes, to a copied address."""
     held: tuple[int, ...] = (duplicate,)
     try:
         target = judge(caller, raw, duplicate, sending=False)
@@ -47,28 +51,37 @@ def _later(kernel: Kernel, duplicate: int, target: Target, held: tuple[int, ...]
     return Work(lambda operation: perform(kernel, operation, duplicate, target), held)
 
 
-def perform(kernel: Kernel, operation: Operation, duplicate: int, target: Target) -> int:
-    """Return the result of connecting; a signal to this thread ends it only if it was withdrawn."""
-    again = False
+def perform(
+    kernel: Kernel,
+    operation: Operation,
+    duplicate: int,
+    target: Target,
+    *,
+    interrupted: bool = False,
+) -> int:
+    """Return the result of connecting; a signal to this thread ends it only if it was withdrawn.
+
+    *interrupted*: one try was, already.
+    """
     while True:
+        if interrupted and operation.withdrawn is not None:
+            return operation.interrupted(kernel, duplicate)
         try:
             if target.identity is None:
                 kernel.connect(duplicate, target.act)
             else:
-                act = partial(_connect, kernel, duplicate, target.act)
+                act = partial(_act, kernel, duplicate, target.act)
                 acting_as(kernel, target.identity, act, operation)
         except OSError as error:
             if error.errno == EINTR:
-                if operation.withdrawn is not None:
-                    return operation.interrupted(kernel, duplicate)
-                again = True
+                interrupted = True
                 continue
-            if again and error.errno == EISCONN:  # it went through while we were interrupted
+            if interrupted and error.errno == EISCONN:  # it went through meanwhile
                 return 0
             return -(error.errno or EINTR)
         return 0
 
 
-def _connect(kernel: Kernel, duplicate: int, address: bytes) -> int:
-    kernel.connect(duplicate, address)
+def _act(kernel: Kernel, descriptor: int, address: bytes) -> int:
+    kernel.connect(descriptor, address)
     return 0

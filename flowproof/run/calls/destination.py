@@ -53,6 +53,7 @@ def judge(caller: Caller, raw: bytes, duplicate: int, *, sending: bool) -> Targe
             target = _inet(caller, address, protocol)
             if len(caller.targets) >= _TARGETS:
                 caller.targets.clear()
+            target.connecting = target.told("connect", None)
             caller.targets[raw, protocol] = target
             return target
         case Unspecified(inet):

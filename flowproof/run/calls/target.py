@@ -16,12 +16,13 @@ class Target:
 
     *act* is the address to act with (empty: none), *refusal* the errno of a refused one, 0 of one let
     through. Without a *decision* the call is no attempt and nothing is recorded. *quick*: it sleeps so
-    rarely that the reader performs it itself. *held* are descriptors that *act* leans on; *identity* (user,
+    rarely that the reader performs it itself. *connecting* is what the journal is told of a connect to an
+    internet address. *held* are descriptors that *act* leans on; *identity* (user,
     group, groups) is whom to act as where that is not the supervisor's own.
     """
 
-    __slots__ = ("_told", "act", "decision", "held", "identity", "note", "port", "protocol", "quick",
-                 "refusal", "text")  # fmt: skip
+    __slots__ = ("_told", "act", "connecting", "decision", "held", "identity", "note", "port",
+                 "protocol", "quick", "refusal", "text")  # fmt: skip
 
     def __init__(
         self,
@@ -47,6 +48,7 @@ class Target:
         self.note = note
         self.held = held
         self.identity = identity
+        self.connecting: tuple[object, ...] = ()
         self._told: dict[tuple[str, str | None], tuple[object, ...]] = {}
 
     def told(self, operation: str, note: str | None) -> tuple[object, ...]:

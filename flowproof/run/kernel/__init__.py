@@ -10,12 +10,17 @@ from flowproof.run.kernel.files import FileCalls
 from flowproof.run.kernel.notification import FILTER_FLAGS, NotificationCalls, WaitKillableError
 from flowproof.run.kernel.process import ProcessCalls
 from flowproof.run.kernel.procfs import ThreadStatus
+from flowproof.run.kernel.reach import Reach, StagedReach
 from flowproof.run.kernel.seclusion import SeclusionCalls
 from flowproof.run.kernel.sockets import SocketCalls
 from flowproof.run.kernel.target import TargetCalls
 from flowproof.run.kernel.unix_sockets import UnixCalls, UnixSocket
 
 __all__ = ["FILTER_FLAGS", "Kernel", "ThreadStatus", "UnixSocket", "WaitKillableError"]
+
+_REACHED = frozenset(
+    ("receive", "send", "id_valid", "read_memory", "pidfd_getfd", "getsockopt", "connect", "close")
+)
 
 
 class Kernel(
@@ -28,3 +33,9 @@ class Kernel(
     UnixCalls,
 ):
     """The calls of the mechanism, one method each. Safe to share between threads."""
+
+    def reach(self) -> Reach:
+        """Return the calls of a reader without their methods; where one is another's, by the methods."""
+        if type(self) is not Kernel or not _REACHED.isdisjoint(vars(self)):
+            return StagedReach(self)
+        return Reach(self._getfd_number).bind(self._c)
