@@ -231,6 +231,7 @@ _FIELDS: dict[type[Value], dict[str, Decoder]] = {
         "lanes": _named(_part(model.LaneInfo)),
         "supervisor": _part(model.Supervision),
         "canary": _maybe(_part(model.CanaryRow)),
+        "file_canary": _maybe(_part(model.CanaryRow)),
         "blocked": _many(_part(model.Reason)),
         "fidelity": _many(_part(model.FidelityRow)),
         "faults": _many(_part(model.FaultCount)),

@@ -19,8 +19,8 @@ LISTED = 100
 """Faults of one code and call that are listed; the rest is counted."""
 
 FILE_CALLS = (
-    "creat", "ftruncate", "link", "linkat", "mkdir", "mkdirat", "mknod", "mknodat", "open", "openat", "openat2",
-    "open_by_handle_at", "rename", "renameat", "renameat2", "rmdir", "symlink", "symlinkat", "truncate",
+    "creat", "ftruncate", "link", "linkat", "mkdir", "mkdirat", "mknod", "mknodat", "open", "openat",
+    "openat2", "open_by_handle_at", "rename", "renameat", "renameat2", "rmdir", "symlink", "symlinkat", "truncate",
     "unlink", "unlinkat",
 )  # fmt: skip
 """The calls by which files are deleted, renamed, truncated and written."""

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
-_CARRIED = ("connect",)
-"""The lanes that this version enforces."""
+_CARRIED = {"connect": "enforced", "files": "observed"}
+"""The lanes that this version carries, and how well."""
 
 
 def run(arguments: Arguments, console: Console) -> int:
@@ -67,7 +67,7 @@ def _seclusion() -> Capability:
 def _tier(lane: str, failure: Capability | None) -> str:
     if lane not in _CARRIED:
         return "none (this version does not carry it)"
-    return "enforced" if failure is None else f"none ({_code(failure)})"
+    return _CARRIED[lane] if failure is None else f"none ({_code(failure)})"
 
 
 def _line(capability: Capability, width: int) -> str:
