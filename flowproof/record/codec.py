@@ -231,7 +231,6 @@ _FIELDS: dict[type[Value], dict[str, Decoder]] = {
         "lanes": _named(_part(model.LaneInfo)),
         "supervisor": _part(model.Supervision),
         "canary": _maybe(_part(model.CanaryRow)),
-        "file_canary": _maybe(_part(model.CanaryRow)),
         "blocked": _many(_part(model.Reason)),
         "fidelity": _many(_part(model.FidelityRow)),
         "faults": _many(_part(model.FaultCount)),
@@ -241,6 +240,7 @@ _FIELDS: dict[type[Value], dict[str, Decoder]] = {
         "rules": _many(_part(model.RuleRow)),
         "controls": _many(_part(model.ControlRow)),
         "exit": _part(model.Exit),
+        "file_canary": _maybe(_part(model.CanaryRow)),
     },
 }
 """How each field of each part is read; the tests hold it against the parts' own fields."""

@@ -215,5 +215,5 @@ def _misplaced(record: RunRecord, path: str) -> Iterator[str]:
 
 
 def _needs_lane(rule: RuleRow) -> bool:
-    """Tell whether a run of *rule* engages its lane: it was written, and the artifact carries a half of it."""
+    """Tell whether a run of *rule* engages its lane: it was written, and a half of it is carried."""
     return rule.kind != "implied" and bool({rule.refusing, rule.counting} & set(CARRIED))

@@ -20,8 +20,8 @@ LISTED = 100
 
 FILE_CALLS = (
     "creat", "ftruncate", "link", "linkat", "mkdir", "mkdirat", "mknod", "mknodat", "open", "openat",
-    "openat2", "open_by_handle_at", "rename", "renameat", "renameat2", "rmdir", "symlink", "symlinkat", "truncate",
-    "unlink", "unlinkat",
+    "openat2", "open_by_handle_at", "rename", "renameat", "renameat2", "rmdir", "symlink", "symlinkat",
+    "truncate", "unlink", "unlinkat",
 )  # fmt: skip
 """The calls by which files are deleted, renamed, truncated and written."""
 

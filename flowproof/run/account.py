@@ -268,7 +268,7 @@ class Account:
     def _lane_infos(self) -> dict[str, LaneInfo]:
         infos = {}
         for name in (*self.artifact.lanes, "faults"):
-            tier = self.tier(name if name != "faults" else self.artifact.lanes[0])
+            tier = self.tier(name if name != "faults" else next(iter(self.artifact.lanes), "connect"))
             lane = self._lanes.get(name)
             truncated = name in self._tallies and self._tallies[name].truncated
             if lane is not None:

@@ -44,7 +44,8 @@ def _summary(program: Program) -> Iterator[str]:
     calls = [
         "sendto with an address" if call.call == "sendto" else call.call for call in program.trapped
     ]
-    decided, seen = [], []
+    decided: list[str] = []
+    seen: list[str] = []
     for words, call in zip(calls, program.trapped, strict=True):
         (seen if call.call in AMOUNTS_TO else decided).append(words)
     if decided:

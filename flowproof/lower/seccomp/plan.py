@@ -74,10 +74,11 @@ def plan(policy: Policy) -> Plan:
     listen = where(lambda rule: rule.action == "listen" and rule.meaning is None)
     if policy.connect_denies:  # off loopback a listen is refused as soon as a connect rule denies
         listen = listen or where(lambda rule: rule.meaning == "listen") or refusing
+    seen = where(observed)
     files = tuple(
         (operation, rules)
         for operation in OPERATIONS
-        if (rules := where(lambda rule, of=operation: observed(rule) and of in rule.operations))
+        if (rules := tuple(at for at in seen if operation in policy.rules[at].operations))
     )
     trapped = tuple(sorted({*connect, *listen, *(rule for _, held in files for rule in held)}))
     return Plan(
