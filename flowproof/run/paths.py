@@ -71,8 +71,6 @@ def read_path(caller: Caller, address: int) -> bytes:
 def opened(caller: Caller, descriptor: int) -> Place:
     """Return the place of a file that the caller has open."""
     number = _number(descriptor)
-    if number is None:
-        raise AnswerError(EBADF)
     _check_view(caller)
     text = _folder(caller, number)
     try:
@@ -101,7 +99,7 @@ def locate(
         top = _root(caller)
     start = top
     if not absolute or in_root:
-        start = _folder(caller, _number(descriptor) if _signed(descriptor) != AT_FDCWD else None)
+        start = _folder(caller, None if _signed(descriptor) == AT_FDCWD else _number(descriptor))
         if not start.startswith("/"):
             raise AnswerError(ENOTDIR)
         start, gone = _named(caller, start)
@@ -122,9 +120,11 @@ def _signed(number: int) -> int:
     return number - (1 << 32) if number > 0x7FFFFFFF else number
 
 
-def _number(descriptor: int) -> int | None:
+def _number(descriptor: int) -> int:
     number = _signed(descriptor)
-    return number if number >= 0 else None
+    if number < 0:
+        raise AnswerError(EBADF)
+    return number
 
 
 def _check_view(caller: Caller) -> None:
