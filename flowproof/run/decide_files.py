@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from flowproof.artifact.files import OPERATIONS
 from flowproof.artifact.model import Decision
-from flowproof.globs import below, matches
+from flowproof.globs import matches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,30 +16,36 @@ if TYPE_CHECKING:
 __all__ = ["FileDecisions"]
 
 
-class _Places:
-    """A set of paths; ``under`` looks each folder above a path up."""
+_FEW = 64
+"""Folders up to which comparing with each is quicker than looking each folder above a path up."""
 
-    __slots__ = ("_anywhere", "_folders", "_globs")
+
+class _Places:
+    """A set of paths."""
+
+    __slots__ = ("_anywhere", "_few", "_folders", "_globs")
 
     def __init__(self, paths: PathSet) -> None:
         self._anywhere = paths.kind == "anywhere"
         self._folders = frozenset(paths.paths) if paths.kind == "under" else frozenset()
+        self._few: tuple[str, ...] | None = None  # the folders with a slash behind each
+        if len(self._folders) <= _FEW:
+            self._few = tuple(f"{folder.rstrip('/')}/" for folder in self._folders)
         self._globs = paths.paths if paths.kind == "at" else ()
 
     def holds(self, path: str) -> bool:
-        if self._anywhere:
+        if self._anywhere or path in self._folders:
             return True
-        if len(self._folders) < 8:
-            if any(below(path, folder) for folder in self._folders):
+        if self._few is None:
+            if any(folder in self._folders for folder in _above(path)):
                 return True
-        elif any(folder in self._folders for folder in _above(path)):
+        elif path.startswith(self._few):
             return True
-        return any(matches(glob, path) for glob in self._globs)
+        return bool(self._globs) and any(matches(glob, path) for glob in self._globs)
 
 
 def _above(path: str) -> Iterator[str]:
-    """Yield *path* and every folder above it."""
-    yield path
+    """Yield every folder above *path*."""
     end = path.rfind("/")
     while end > 0:
         path = path[:end]
@@ -66,25 +73,33 @@ class _Row:
 class FileDecisions:
     """What becomes of an attempt at a file, by the bound *rows* of an artifact with *rules*."""
 
-    __slots__ = ("_allows", "_rows", "_rules", "_told")
+    __slots__ = ("_allows", "_by_operation", "_rows", "_rules", "_told")
 
     def __init__(self, rows: tuple[FileRow, ...], rules: tuple[Rule, ...]) -> None:
         own = [_Row(row) for row in rows]
         self._rules = rules
         self._rows = [row for row in own if rules[row.rule].verb != "allow"]
         self._allows = [row for row in own if rules[row.rule].verb == "allow"]
-        self._told: dict[frozenset[int], Decision] = {}
+        self._told: dict[tuple[int, ...], Decision] = {}
+        # each of the operations is a write: what a rule says of either counts
+        self._by_operation = {
+            operation: [
+                (row, tuple(row.operations & {operation, "write"}))
+                for row in self._rows
+                if row.operations & {operation, "write"}
+            ]
+            for operation in OPERATIONS
+        }
 
     def single(self, operation: str, path: str) -> Decision:
-        """Return the decision on a delete, truncate or write of *path*; each of them is a write."""
-        return self._decision(
+        """Return the decision on a delete, truncate or write of *path*."""
+        found = [
             row.rule
-            for row in self._rows
-            if any(
-                word in row.operations and self._applies(row, word, path)
-                for word in {operation, "write"}
-            )
-        )
+            for row, words in self._by_operation[operation]
+            if row.holds(path)
+            and (not row.otherwise or any(self._applies(row, word, path) for word in words))
+        ]
+        return self._decision(tuple(found))
 
     def rename(
         self, source: str, target: str, *, replaces: bool, exchange: bool = False
@@ -92,12 +107,13 @@ class FileDecisions:
         """Return the decision on a rename. It deletes what it *replaces*, and what it takes out of a rule's
         places; an *exchange* does that both ways.
         """
-        return self._decision(
+        found = [
             row.rule
             for row in self._rows
             if self._renamed(row, source, target, replaces=replaces)
             or (exchange and self._renamed(row, target, source, replaces=False))
-        )
+        ]
+        return self._decision(tuple(found))
 
     def _renamed(self, row: _Row, source: str, target: str, *, replaces: bool) -> bool:
         if any(
@@ -118,14 +134,14 @@ class FileDecisions:
             operation in allow.operations and allow.holds(path) for allow in self._allows
         )
 
-    def _decision(self, found: Iterator[int]) -> Decision:
-        told = frozenset(found)
-        if told not in self._told:
-            verbs = [(rule, self._rules[rule].verb) for rule in sorted(told)]
-            self._told[told] = Decision(
+    def _decision(self, told: tuple[int, ...]) -> Decision:
+        known = self._told.get(told)
+        if known is None:
+            verbs = [(rule, self._rules[rule].verb) for rule in told]
+            known = self._told[told] = Decision(
                 False,
                 None,
                 tuple(rule for rule, verb in verbs if verb != "observe"),
                 tuple(rule for rule, verb in verbs if verb == "observe"),
             )
-        return self._told[told]
+        return known
