@@ -32,11 +32,14 @@ def work(stage: Stage, **files: str) -> Path:
 def events(ran: Ran) -> list[tuple[str, str, str | None]]:
     """Return the attempts that the lane of files lists: operation, path, where a rename goes."""
     return [
-        (str(e["operation"]), Path(str(e["path"])).name, to and Path(str(to)).name)
+        (str(e["operation"]), _name(e["path"]), None if e["to"] is None else _name(e["to"]))
         for e in ran.record.lane("files")
         if e["kind"] == "event"
-        for to in [e["to"]]
     ]
+
+
+def _name(path: object) -> str:
+    return Path(str(path)).name
 
 
 def notes(ran: Ran) -> dict[str, object]:
@@ -193,8 +196,8 @@ def test_each_call_is_seen_once_and_ends_as_bare(stage: Stage) -> None:
     held = stage.contained(stage.flow(rules(top, "destroy, write"), done("held")))
     assert events(held) == expected, held
     assert counted(held, "probe.files") == len(expected)
-    for act, found in held.report.items():
-        assert bare.report[act.replace("held", "bare")] == found, act
+    for done_held, found in held.report.items():
+        assert bare.report[done_held.replace("held", "bare")] == found, done_held
 
 
 def _seen_from(stage: Stage, *acts: str, operations: str = "destroy, write") -> Ran:
