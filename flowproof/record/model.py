@@ -235,8 +235,8 @@ class Survivor(Value):
 
 
 class Through(Value):
-    """A loopback listener that the run connected to and that no process of the run was seen to open:
-    the claims read "except through these".
+    """A loopback listener that the run connected to and that no process of the run was seen to open, or a
+    unix socket outside that a rule let it connect to: the claims read "except through these".
     """
 
     protocol: str

@@ -42,6 +42,7 @@ from flowproof.record.redact import Folders
 from flowproof.record.store import utc
 from flowproof.record.tally import Counting, Recount, RuleRef, Tally
 from flowproof.record.verdict import facts_of, judge
+from flowproof.run.steps import lacking
 from flowproof.values import replace
 
 TYPE_CHECKING = False
@@ -55,12 +56,13 @@ if TYPE_CHECKING:
     from flowproof.run.canary import Canary
     from flowproof.run.command import Command
     from flowproof.run.file_canary import FileCanary
-    from flowproof.run.selftest import Capability
+    from flowproof.run.steps import Capability
 
 __all__ = ["Account"]
 
 _MECHANISM = "seccomp user notification"
 _WITHIN_REACH = "other processes of the user are within reach, and so are their sockets"
+_WITHIN_SIGNALS = "the command could signal what supervises it"
 _NOTHING = ("exact", None)
 
 
@@ -82,7 +84,7 @@ class Account:
         self.planned: tuple[Canary, ...] = ()
         self.planned_file: FileCanary | None = None
         self.bindings: Mapping[str, tuple[str, ...]] = {}
-        self.seclusion: str | None = None  # what keeps the command from tracing what is outside
+        self.seclusion: str | None = None  # by what the self-test was kept from what is outside
         self.started = False
         self.executed = False
         self.end: End | None = None
@@ -191,11 +193,19 @@ class Account:
         row = self._file_canary_row() if lane == "files" else self._canary_row()
         if row is None or not row.held:
             return Tier("none", "the known call was not handled as planned", Code.CANARY)
-        if self.seclusion is None:
+        return self._tier_by_reach(refused=row.expected == "refused")
+
+    def _tier_by_reach(self, *, refused: bool) -> Tier:
+        """Return the tier of a run whose known call was handled: by what its command could reach."""
+        lacks = lacking(self.capabilities)
+        if Code.NOT_SECLUDED in lacks:
             # What goes out through a socket of another process is neither refused nor seen.
             return Tier("none", f"{_MECHANISM}; {_WITHIN_REACH}", Code.NOT_SECLUDED)
-        word = "enforced" if row.expected == "refused" else "observed"
-        return Tier(word, f"{_MECHANISM}, {self.seclusion}")
+        how = f"{_MECHANISM}, {self.seclusion}"
+        if Code.NOT_SHIELDED in lacks:
+            # A verdict could be taken away by a signal, though none could be bought.
+            return Tier("observed", f"{how}; {_WITHIN_SIGNALS}", Code.NOT_SHIELDED)
+        return Tier("enforced" if refused else "observed", how)
 
     def _draft(
         self, found: Recount, faults: tuple[FaultCount, ...], *, complete: bool
@@ -268,7 +278,9 @@ class Account:
     def _lane_infos(self) -> dict[str, LaneInfo]:
         infos = {}
         for name in (*self.artifact.lanes, "faults"):
-            tier = self.tier(name if name != "faults" else next(iter(self.artifact.lanes), "connect"))
+            tier = self.tier(
+                name if name != "faults" else next(iter(self.artifact.lanes), "connect")
+            )
             lane = self._lanes.get(name)
             truncated = name in self._tallies and self._tallies[name].truncated
             if lane is not None:

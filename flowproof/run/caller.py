@@ -158,7 +158,7 @@ class Caller:
         except OSError as error:
             if error.errno == ENOENT:
                 raise StaleError from error
-            raise FaultError(Code.LISTENER_RECEIVE, _detail("ID_VALID", error)) from error
+            raise FaultError(Code.LISTENER_VALID, _detail("ID_VALID", error)) from error
 
     def fault(self, code: Code, step: str, error: OSError, errno: int = EPERM) -> FaultError:
         """Return the fault that a failed step is, once it is known that the caller is still there."""
@@ -230,7 +230,7 @@ class Caller:
         try:
             pidfd = self.kernel.pidfd_open(self.tid)
         except OSError as error:
-            raise self.fault(Code.CHILD_DESCRIPTOR, "pidfd_open", error) from error
+            raise self.fault(Code.CHILD_HANDLE, "pidfd_open", error) from error
         self.pidfds[self.tid] = pidfd
         return pidfd
 

@@ -32,7 +32,8 @@ from flowproof.run.descendants import Descendants
 from flowproof.run.file_canary import file_canary
 from flowproof.run.kernel import Kernel
 from flowproof.run.launch import Spawn, error_text
-from flowproof.run.selftest import first_failure, self_test
+from flowproof.run.selftest import self_test
+from flowproof.run.steps import first_failure
 from flowproof.run.supervisor import Supervisor
 from flowproof.values import Value
 
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
     Progress = Callable[[float, int, int], None]
 
-__all__ = ["Command", "Outcome", "run"]
+__all__ = ["CARRIED_LANES", "Command", "Outcome", "run"]
 
 _HANDSHAKE = 10.0
 _OVERDUE = 15.0
@@ -59,7 +60,8 @@ _INSTRUCTION = Struct("=HBBI")  # struct sock_filter
 _SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
-_CARRIED_LANES = frozenset({"connect", "files"})
+CARRIED_LANES = frozenset({"connect", "files"})
+"""The lanes that this runner engages."""
 
 
 class Outcome(Value):
@@ -157,7 +159,11 @@ class _Run:
             self._block(Code.INTERRUPTED, "the run was interrupted before its command")
             return
         self._account.engage(self._folder, bound.names)
-        self._account.seclusion = self._kernel.seclusion()
+        try:
+            self._account.seclusion = self._kernel.seclusion() or "the rules of this host"
+        except OSError as error:
+            self._block(Code.DOMAIN, error_text(error))
+            return
         self._contained(program, bound)
 
     def _block(self, code: Code, detail: str) -> None:
@@ -173,8 +179,8 @@ class _Run:
             )
         elif artifact.program is None or artifact.program.arch != machine:
             self._block(Code.PLATFORM, f"the artifact is for {artifact.target}, this is {machine}")
-        elif not _CARRIED_LANES.issuperset(artifact.lanes):
-            left = ", ".join(sorted(set(artifact.lanes) - _CARRIED_LANES))
+        elif not CARRIED_LANES.issuperset(artifact.lanes):
+            left = ", ".join(sorted(set(artifact.lanes) - CARRIED_LANES))
             self._block(Code.NOT_CARRIED, f"the runner does not carry the lane {left}")
         elif not artifact.lanes:
             self._block(Code.UNASSERTED, "no rule of the control engages a lane")
@@ -203,16 +209,15 @@ class _Run:
     def _contained(self, program: Program, bound: Bound) -> None:
         """Start the supervisor, listen to it until its end, see that nothing is left of its tree."""
         kernel = self._kernel
+        code = Code.CHILD_PROCESS
         try:
             spare = frozenset(kernel.children(os.getpid()))
+            code = Code.SUBREAPER
             kernel.set_subreaper()
-        except OSError as error:
-            self._block(Code.SELF_TEST, error_text(error))
-            return
-        try:
+            code = Code.THREADS
             events, pid = self._fork(program, bound)
         except OSError as error:
-            self._block(Code.SELF_TEST, error_text(error))
+            self._block(code, error_text(error))
             return
         self._shut_memory()
         try:
@@ -269,7 +274,7 @@ class _Run:
         try:
             self._kernel.set_dumpable(False)
         except OSError as error:
-            self._account.fault(Code.SELF_TEST, "prctl", error_text(error))
+            self._account.fault(Code.UNDUMPABLE, "prctl", error_text(error))
 
     def _listen(self, events: Receiver, pid: int) -> None:
         """Take down what the supervisor tells, to its end or its death."""

@@ -83,6 +83,7 @@ class Supervisor:
         self._closed = threading.Event()
         self._done = threading.Event()
         self._full = False
+        self._deaf = False
         self._before: Any = None
 
     @property
@@ -107,7 +108,8 @@ class Supervisor:
     def start(self) -> None:
         """Begin to answer. Only the main thread may: a signal handler is installed."""
         self._before = signal.signal(_WAKE, lambda _number, _frame: None)
-        self._kernel.raise_descriptor_limit()
+        with suppress(OSError, ValueError):  # where it is not raised, fewer calls sleep at once
+            self._kernel.raise_descriptor_limit()
         with suppress(OSError):  # a favour: the reply wakes the caller on this CPU (Linux 6.6)
             self._kernel.set_sync_wake_up(self._listener.descriptor)
         self._add_reader()
@@ -310,8 +312,17 @@ class Supervisor:
         """End the system call that an operation's thread is in, if it is in one, with EINTR."""
         if not operation.thread:
             return
-        with suppress(OSError):  # it has ended; or it ends with its call
+        try:
             self._kernel.tgkill(os.getpid(), operation.thread, _WAKE)
+        except ProcessLookupError:  # it has ended
+            return
+        except OSError as error:
+            if not self._deaf:  # once: it is asked again at each tick
+                self._deaf = True
+                name = errorcode.get(error.errno or 0, str(error.errno))
+                self._journal.fault(
+                    operation.tid, Code.INTERRUPTION, operation.call, f"tgkill: {name}"
+                )
 
     # --- events ---
 

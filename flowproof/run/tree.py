@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from errno import errorcode
+
 from flowproof.record.codes import Code
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from flowproof.run.kernel import Kernel
+    from flowproof.run.kernel import Kernel, UnixSocket
 
-__all__ = ["Tree", "UnreadableProcessError"]
+__all__ = ["Tree", "UnlistedSocketsError", "UnreadableProcessError"]
 
 
 class UnreadableProcessError(Exception):
     """A process of the run does not let its descriptors be listed, so that it may hold anything."""
 
     code = Code.CHILD_PROCESS
+
+
+class UnlistedSocketsError(Exception):
+    """The kernel does not tell which unix sockets there are, so that none is known to be the run's."""
+
+    code = Code.SOCKET_LIST
 
 
 class Tree:
@@ -70,6 +78,14 @@ class Tree:
             raise UnreadableProcessError(f"/proc/{hidden}/fd: EACCES")
         return False
 
+    def sockets(self) -> list[UnixSocket]:
+        """Return the unix sockets of the network namespace; `UnlistedSocketsError` where none are told."""
+        try:
+            return self._kernel.unix_sockets()
+        except OSError as error:
+            name = errorcode.get(error.errno or 0, str(error.errno))
+            raise UnlistedSocketsError(f"unix_diag: {name}") from error
+
     def holds_file(self, file: tuple[int, int]) -> bool:
         """Tell whether a process of the run holds the socket bound to a file (device, inode, 32 bits each).
 
@@ -78,7 +94,7 @@ class Tree:
         known = self._bound.get(file)
         if known is not None and known in self._holders and self.holds(known):
             return True
-        for socket in self._kernel.unix_sockets():
+        for socket in self.sockets():
             if socket.file == file:
                 self._bound[file] = socket.inode
                 return self.holds(socket.inode)

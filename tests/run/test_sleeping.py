@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from errno import EINPROGRESS, EINTR, EPERM
@@ -18,6 +19,8 @@ from supervision import bound, contained, tables
 
 from flowproof.record.codes import Code
 from flowproof.run import pool
+from flowproof.run.caller import FaultError
+from flowproof.run.pool import start_thread
 
 pytestmark = [
     pytest.mark.enforce,
@@ -140,6 +143,16 @@ def test_beyond_the_cap_a_call_is_refused_and_a_fault(monkeypatch: pytest.Monkey
     assert quick in (0, EINPROGRESS)
     assert after == EINPROGRESS
     assert [fault[3] for fault in run.faults] == [Code.WORKERS.value]
+
+
+def test_a_thread_that_cannot_be_had_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    with pytest.raises(FaultError) as found:
+        start_thread(lambda: None, "worker")
+    assert found.value.code is Code.THREADS
 
 
 def test_the_end_of_the_tree_frees_every_worker() -> None:

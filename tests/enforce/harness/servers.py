@@ -29,6 +29,7 @@ PORTS = (9000, 9001)
 NAMES = {
     "allowed.flow.test": ALLOWED,
     "denied.flow.test": DENIED,
+    "shared.flow.test": ALLOWED,
     "inner.flow.test": ("127.0.0.1",),
 }
 STUB_NAME = "stub.flow.test"

@@ -86,9 +86,10 @@ class Stage:
         self.programs = self.folder / "programs"
         shutil.copytree(PROGRAMS, self.programs, ignore=shutil.ignore_patterns("__pycache__"))
         self.report = self.folder / "report.json"
-        self._own()
+        self.own()
 
-    def _own(self) -> None:
+    def own(self) -> None:
+        """Give the folder and all in it to the stage's identity."""
         if self.identity == PLAIN and os.geteuid() == 0:
             for path in (self.folder, *self.folder.rglob("*")):
                 os.chown(path, NOBODY, NOBODY)
@@ -100,6 +101,13 @@ class Stage:
     def program(self, name: str, *words: str) -> list[str]:
         """Return the command line of a probe program."""
         return [self.product.python, str(self.programs / name), *words]
+
+    def older(self, abi: int) -> list[str]:
+        """Return the words before a command that make flowproof see an older Landlock (`older_host.py`)."""
+        copy = self.folder / "older_host.py"
+        shutil.copy(Path(__file__).with_name("older_host.py"), copy)
+        copy.chmod(0o644)
+        return [self.product.python, str(copy), str(abi)]
 
     def built(self, binary: Path, *words: str) -> list[str]:
         """Return the command line of a compiled probe program."""
@@ -130,7 +138,7 @@ class Stage:
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(document, indent=1), encoding="utf-8")
-        self._own()
+        self.own()
         return path
 
     def environment(self, extra: dict[str, str] | None = None) -> dict[str, str]:
