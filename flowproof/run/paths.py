@@ -18,7 +18,6 @@ from errno import (
     ENAMETOOLONG,
     ENOENT,
     ENOTDIR,
-    EPERM,
 )
 
 from flowproof.record.codes import Code
@@ -240,7 +239,7 @@ class _Walk:
                 if not held.startswith("/"):
                     return Place(None, self._mode(entry, follow=True))
                 current, gone = _named(self._caller, held)
-                if gone and last and not self._kernel.target(entry).st_nlink:
+                if gone and last and self._is_unnamed(entry):
                     return Place(None, self._mode(entry, follow=True))
             else:
                 current = self._top if held.startswith("/") else current
@@ -279,7 +278,7 @@ class _Walk:
         """
         caller = self._caller
         try:
-            alike = error.errno in (EACCES, EPERM) and self._kernel.same_users(caller.tid)
+            alike = error.errno == EACCES and self._kernel.same_users(caller.tid)
         except OSError as failure:
             raise caller.fault(Code.CHILD_PROCESS, "/proc/<tid>/ns/user", failure) from failure
         if not alike:
@@ -295,8 +294,17 @@ class _Walk:
         """Tell whether *folder* is one of a proc file system, wherever that is mounted."""
         try:
             return self._kernel.is_procfs(folder)
-        except OSError:
-            return False
+        except OSError as error:
+            if error.errno in (EACCES, *_NOTHING):  # what cannot be gone into is none
+                return False
+            raise self._caller.fault(Code.PATH, "statfs", error) from error
+
+    def _is_unnamed(self, entry: str) -> bool:
+        """Tell whether the file that a link of /proc leads to has no name left."""
+        try:
+            return self._kernel.target(entry).st_nlink == 0
+        except OSError as error:
+            raise self._caller.fault(Code.PATH, "stat", error) from error
 
 
 def _in_procfs(path: str) -> bool:

@@ -25,7 +25,7 @@ def work(stage: Stage, **files: str) -> Path:
     folder.mkdir()
     for name, text in files.items():
         (folder / name.replace("_", ".")).write_text(text, encoding="ascii")
-    stage._own()
+    stage.own()
     return folder
 
 
@@ -187,7 +187,7 @@ def test_each_call_is_seen_once_and_ends_as_bare(stage: Stage) -> None:
         acts[-5] = "."
         acts[-8] = str(folder / "KIND")
         expected += seen
-    stage._own()
+    stage.own()
 
     def done(kind: str) -> list[str]:
         return stage.program("file_acts.py", *[word.replace("KIND", kind) for word in acts])
@@ -210,7 +210,7 @@ def test_a_path_is_told_as_it_resolves(stage: Stage) -> None:
     folder = work(stage, a_txt="a", b_txt="b", c_txt="c", d_txt="d")
     (folder / "sub").mkdir()
     (stage.folder / "way").symlink_to(folder)
-    stage._own()
+    stage.own()
     ran = _seen_from(
         stage,
         *("unlink" if X86 else "unlinkat", str(stage.folder / "way" / "a.txt"), "-"),
@@ -236,7 +236,7 @@ def test_a_file_reached_by_its_descriptor_in_proc(stage: Stage) -> None:
 def test_a_rename_out_of_the_folder_deletes_and_one_into_it_does_not(stage: Stage) -> None:
     folder = work(stage, a_txt="a")
     (stage.folder / "in.txt").write_text("in", encoding="ascii")
-    stage._own()
+    stage.own()
     out = ["renameat", str(folder / "a.txt"), str(stage.folder / "out.txt")]
     into = ["renameat", str(stage.folder / "in.txt"), str(folder / "in.txt")]
     ran = _seen_from(stage, *out, *into, operations="delete")

@@ -74,7 +74,7 @@ STAGED = [
     ("same_mounts", EACCES, Code.CHILD_PROCESS),
     ("root_of", EACCES, Code.CHILD_PROCESS),
     ("entry", EIO, Code.PATH),
-    ("id_valid", EPERM, Code.LISTENER_RECEIVE),
+    ("id_valid", EPERM, Code.LISTENER_VALID),
 ]
 
 
@@ -146,13 +146,19 @@ def test_the_known_call_is_seen_as_planned_and_changes_nothing(
     planned = file_canary(frozenset(call.call for call in bound.artifact.program.trapped))
     assert planned is not None
 
+    asked, ask = os.pipe()
+
     def work() -> object:
+        os.read(asked, 1)
         return planned.attempt()
 
     with contained(work, policy=bound) as run:
         assert run.supervisor is not None
         run.supervisor.canary_pid = run.pid
+        os.write(ask, b"!")
         errno = run.wait()
+    os.close(asked)
+    os.close(ask)
     (canary,) = run.events
     assert planned.is_held(canary, errno)
     assert run.attempts == []

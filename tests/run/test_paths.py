@@ -6,7 +6,7 @@ import ctypes
 import os
 import stat
 from collections.abc import Iterator
-from errno import EACCES, EBADF, EIO, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR
+from errno import EACCES, EBADF, EIO, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, EPERM
 from pathlib import Path
 
 import pytest
@@ -65,6 +65,18 @@ class Here(Kernel):
     def entry(self, path: str) -> os.stat_result:
         self._stage("entry")
         return super().entry(path)
+
+    def target(self, path: str) -> os.stat_result:
+        self._stage("target")
+        return super().target(path)
+
+    def is_procfs(self, folder: str) -> bool:
+        self._stage("is_procfs")
+        return super().is_procfs(folder)
+
+    def open_file(self, tid: int, descriptor: int) -> os.stat_result:
+        self._stage("open_file")
+        return super().open_file(tid, descriptor)
 
 
 class Jailed(Here):
@@ -258,12 +270,36 @@ def test_a_folder_that_may_not_be_searched_is_taken_as_written(top: Path, step: 
     assert fault.value.code is Code.PATH
 
 
-def test_a_disk_that_fails_is_a_fault(top: Path) -> None:
+@pytest.mark.parametrize("errno", [EIO, EPERM])
+@pytest.mark.parametrize("step", ["link_of", "entry"])
+def test_a_disk_that_fails_is_a_fault(top: Path, step: str, errno: int) -> None:
+    """And so is a call that an outer filter refuses, which says nothing about the path."""
     kernel = Here()
-    kernel.refused = {"located": EIO, "link_of": EIO}
+    kernel.refused = {"located": errno, step: errno}
     with pytest.raises(FaultError) as fault:
         found("way/x", kernel=kernel)
     assert fault.value.code is Code.PATH
+
+
+@pytest.mark.parametrize("step", ["is_procfs", "target"])
+def test_a_link_of_proc_that_cannot_be_looked_at_is_a_fault(top: Path, step: str) -> None:
+    kernel = Here()
+    with (top / "file").open("r+b") as file:
+        (top / "file").unlink()
+        path = f"/proc/self/fd/{file.fileno()}"
+        assert found(path, follow=True, kernel=kernel) is None
+        kernel.refused[step] = EPERM
+        with pytest.raises(FaultError) as fault:
+            found(path, follow=True, kernel=kernel)
+    assert fault.value.code is Code.PATH
+
+
+def test_an_open_file_that_cannot_be_looked_at_is_a_fault(top: Path) -> None:
+    kernel = Here()
+    kernel.refused["open_file"] = EACCES
+    with (top / "file").open("r+b") as file, pytest.raises(FaultError) as fault:
+        opened(caller(kernel), file.fileno())
+    assert fault.value.code is Code.CHILD_PROCESS
 
 
 # --- memory

@@ -87,6 +87,7 @@ AS_BARE = {
     "trace": "the self-test's attempt, which has to be refused",
     "thread_handles": "asked by doctor alone",
     "close": "an own descriptor",
+    "located": "the quick way to where a path leads; refused, it is found step by step",
     "shutdown": "ends a call whose program is gone",
 }
 """Calls whose refusal is no fault, and why."""
@@ -109,6 +110,15 @@ ELSEWHERE = {
     "tgkill": "test_supervisor.py",
     "assume": "tests/enforce/test_outer_filter.py",
     "send_timeout": "test_supervisor.py",
+    "same_mounts": "test_file_calls.py",
+    "same_users": "test_paths.py",
+    "root_of": "test_file_calls.py",
+    "folder_of": "test_paths.py",
+    "open_file": "test_paths.py",
+    "link_of": "test_paths.py",
+    "entry": "test_file_calls.py",
+    "target": "test_paths.py",
+    "is_procfs": "test_paths.py",
 }
 """Calls that are refused in other tests."""
 
