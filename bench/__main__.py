@@ -1,4 +1,7 @@
-"""``python -m bench [NAME…]``: print the table; 1 when a bound is missed, 3 when a row was not measured."""
+"""``python -m bench [NAME…]``: print the table; 1 when a bound is missed, 3 when a row was not measured.
+
+``python -m bench soak`` and ``python -m bench peers`` are commands of their own, with what they print.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +22,21 @@ MEASUREMENTS = (
 )
 """Module by module, in the table's order; each has ``rows(place)``."""
 
+COMMANDS = {"soak": "bench.soak.command", "peers": "bench.peers.command"}
+"""Word by module; each has ``main(words)``."""
+
 LATER = (Row("exact diff of two 1,000-rule policies", "≤ 250 ms", "no `diff` yet", holds=None),)
 
 
 def main() -> int:
     """Measure what the command line names, or everything."""
+    if sys.argv[1:] and sys.argv[1] in COMMANDS:
+        return int(importlib.import_module(COMMANDS[sys.argv[1]]).main(sys.argv[2:]))
     wanted = sys.argv[1:] or list(MEASUREMENTS)
     unknown = sorted(set(wanted) - set(MEASUREMENTS))
     if unknown:
-        print(f"no such measurement: {', '.join(unknown)}; there are {', '.join(MEASUREMENTS)}")
+        known = ", ".join((*MEASUREMENTS, *COMMANDS))
+        print(f"no such measurement: {', '.join(unknown)}; there are {known}")
         return 2
     found: list[Row] = []
     place = Place()

@@ -52,4 +52,6 @@ def digest(data: bytes) -> str:
 
 def printable(text: str) -> str:
     """Return *text* with what is no Unicode scalar (undecodable bytes of a path) as escapes."""
+    if text.isascii():
+        return text
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -80,13 +80,6 @@ class Span(Value):
     start: int
     end: int
 
-    def __init__(self, source: Source, start: int, end: int) -> None:
-        # written out: there are four in each destination of ten thousand
-        put = object.__setattr__
-        put(self, "source", source)
-        put(self, "start", start)
-        put(self, "end", end)
-
     @property
     def file(self) -> str:
         """The name of the file, as messages print it."""

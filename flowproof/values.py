@@ -46,9 +46,12 @@ class _ValueType(type):
         namespace["__fields__"] = inherited + own
         namespace["__match_args__"] = inherited + own
         namespace["__defaults__"] = defaults
-        made = super().__new__(mcls, name, bases, namespace, **options)
+        made: Any = super().__new__(mcls, name, bases, namespace, **options)
         made.__puts__ = tuple(getattr(made, field).__set__ for field in inherited + own)
-        return made
+        if bases and (made.__init__ is Value.__init__ or made.__init__ in _written):
+            made.__init__ = _constructor(made)
+        found: _ValueType = made
+        return found
 
 
 class Value(metaclass=_ValueType):
@@ -66,26 +69,27 @@ class Value(metaclass=_ValueType):
         puts = self.__puts__
         if kwargs or len(args) != len(puts):
             args = self.__complete(args, kwargs)
-        # the slots' own setters: a compile builds values by the hundred thousand
         for put, value in zip(puts, args, strict=True):
             put(self, value)
         self.__post_init__()
 
     def __complete(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         fields = self.__fields__
+        name = type(self).__name__
         if len(args) > len(fields):
-            raise TypeError(f"{type(self).__name__} takes {len(fields)} fields, got {len(args)}")
-        values = list(args)
-        for field in fields[len(args) :]:
-            if field in kwargs:
-                values.append(kwargs.pop(field))
-            elif field in self.__defaults__:
-                values.append(self.__defaults__[field])
-            else:
-                raise TypeError(f"{type(self).__name__} needs `{field}`")
-        if kwargs:
-            raise TypeError(f"{type(self).__name__} has no field {sorted(kwargs)}")
-        return tuple(values)
+            raise TypeError(f"{name} takes {len(fields)} fields, got {len(args)}")
+        given = dict(zip(fields, args, strict=False))
+        twice = given.keys() & kwargs
+        if twice:
+            raise TypeError(f"{name} got `{min(twice)}` twice")
+        given = {**self.__defaults__, **given, **kwargs}
+        try:
+            values = tuple([given[field] for field in fields])
+        except KeyError as missing:
+            raise TypeError(f"{name} needs `{missing.args[0]}`") from None
+        if len(given) > len(fields):
+            raise TypeError(f"{name} has no field {sorted(given.keys() - set(fields))}")
+        return values
 
     def __post_init__(self) -> None:
         """Validate; a class overrides this to refuse what may not be built."""
@@ -99,7 +103,10 @@ class Value(metaclass=_ValueType):
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        return all(getattr(self, field) == getattr(other, field) for field in self.__fields__)
+        for field in self.__fields__:  # noqa: SIM110  a generator costs more than the fields are many
+            if getattr(self, field) != getattr(other, field):
+                return False
+        return True
 
     def __hash__(self) -> int:
         return hash((type(self), *(getattr(self, field) for field in self.__fields__)))
@@ -115,7 +122,86 @@ class Value(metaclass=_ValueType):
         return self
 
 
+# Constructors written out by number of fields, with which values are built where nothing is checked: a
+# compile builds them by the hundred thousand, and the loop of `Value.__init__` takes twice as long. They
+# are not made from text at start-up: compiling one takes longer than most commands build values.
+
+
+def _of_1(p0: Any) -> Any:
+    def build(self: object, a: object) -> None:
+        p0(self, a)
+
+    return build
+
+
+def _of_2(p0: Any, p1: Any) -> Any:
+    def build(self: object, a: object, b: object) -> None:
+        p0(self, a)
+        p1(self, b)
+
+    return build
+
+
+def _of_3(p0: Any, p1: Any, p2: Any) -> Any:
+    def build(self: object, a: object, b: object, c: object) -> None:
+        p0(self, a)
+        p1(self, b)
+        p2(self, c)
+
+    return build
+
+
+def _of_4(p0: Any, p1: Any, p2: Any, p3: Any) -> Any:
+    def build(self: object, a: object, b: object, c: object, d: object) -> None:
+        p0(self, a)
+        p1(self, b)
+        p2(self, c)
+        p3(self, d)
+
+    return build
+
+
+def _of_5(p0: Any, p1: Any, p2: Any, p3: Any, p4: Any) -> Any:
+    def build(self: object, a: object, b: object, c: object, d: object, e: object) -> None:
+        p0(self, a)
+        p1(self, b)
+        p2(self, c)
+        p3(self, d)
+        p4(self, e)
+
+    return build
+
+
+_SIZES: tuple[Any, ...] = (_of_1, _of_2, _of_3, _of_4, _of_5)
+_written: set[Any] = set()
+_Function: Any = type(_of_1)
+
+
+def _constructor(made: Any) -> Any:
+    """Return the constructor of a class: one that is written out where there is one for its fields, and
+    nothing of it is checked; else that of `Value`.
+    """
+    fields, defaults = made.__fields__, made.__defaults__
+    behind = tuple(defaults[field] for field in fields if field in defaults)
+    required = fields[: len(fields) - len(behind)]
+    if (
+        made.__post_init__ is not Value.__post_init__
+        or not 0 < len(fields) <= len(_SIZES)
+        or any(field in defaults for field in required)
+    ):
+        return Value.__init__
+    build = _SIZES[len(fields) - 1](*made.__puts__)
+    # parameters are called as the fields are, so that the interpreter itself matches keywords
+    code = build.__code__.replace(co_varnames=("self", *fields))
+    found = _Function(code, {}, "__init__", behind, build.__closure__)
+    _written.add(found)
+    return found
+
+
 def replace(value: V, **changes: Any) -> V:
     """Return a copy of *value* with the named fields changed, validated anew."""
-    fields = {field: getattr(value, field) for field in value.__fields__}
-    return type(value)(**{**fields, **changes})
+    fields = [
+        changes.pop(field) if field in changes else getattr(value, field)
+        for field in value.__fields__
+    ]
+    return type(value)(*fields, **changes)

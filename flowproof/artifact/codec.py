@@ -108,7 +108,11 @@ def to_json(artifact: Artifact) -> dict[str, Any]:
 
 
 def _plain(value: Value) -> dict[str, Any]:
-    return {name: _listed(getattr(value, name)) for name in value.__fields__}
+    held = {}
+    for name in value.__fields__:
+        member = getattr(value, name)
+        held[name] = _listed(member) if type(member) is tuple else member
+    return held
 
 
 def _listed(value: object) -> object:
@@ -116,7 +120,9 @@ def _listed(value: object) -> object:
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
-    return {**_plain(rule), "origin": _plain(rule.origin) if rule.origin else None}
+    held = _plain(rule)
+    held["origin"] = _plain(rule.origin) if rule.origin else None
+    return held
 
 
 def _tables(tables: Tables) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from flowproof.artifact.codec import dumps
-from flowproof.values import replace
+from flowproof.artifact.restating import restated
+from flowproof.values import Value, replace
 from flowproof.verify.found import Counterexample, Proof
 from flowproof.verify.prove import verify
 
@@ -13,10 +14,17 @@ if TYPE_CHECKING:
     from flowproof.cli.console import Console
     from flowproof.ir.model import Policy
 
-__all__ = ["finished", "is_verified", "proved", "with_cache"]
+__all__ = ["Proven", "finished", "is_verified", "proved", "with_cache"]
 
 
-def proved(policy: Policy, artifact: Artifact, console: Console) -> Artifact | None:
+class Proven(Value):
+    """An artifact that says what was proved of it, and its bytes."""
+
+    artifact: Artifact
+    data: bytes
+
+
+def proved(policy: Policy, artifact: Artifact, console: Console) -> Proven | None:
     """Return *artifact* saying what was proved of it, or None where it does not mean *policy*.
 
     A difference is a bug of the compiler, which the console is told of; the exit code for it is 70.
@@ -34,11 +42,14 @@ def proved(policy: Policy, artifact: Artifact, console: Console) -> Artifact | N
     return None
 
 
-def finished(policy: Policy, artifact: Artifact) -> Artifact | Counterexample:
+def finished(policy: Policy, artifact: Artifact) -> Proven | Counterexample:
     """Return *artifact* with what was proved of it and what the kernel will cache, or the difference."""
     whole = with_cache(artifact)
-    found = verify(policy, dumps(whole))
-    return replace(whole, verification=str(found)) if isinstance(found, Proof) else found
+    data = dumps(whole)
+    found = verify(policy, data)
+    if not isinstance(found, Proof):
+        return found
+    return Proven(replace(whole, verification=str(found)), restated(data, str(found)))
 
 
 def with_cache(artifact: Artifact) -> Artifact:

@@ -10,9 +10,10 @@ from flowproof.ir.serialize import digest
 from flowproof.source import keys
 from flowproof.source.documents import Text
 from flowproof.source.flow import read_flow
+from flowproof.source.nodes import Mapping
 from flowproof.source.pack import read_pack
 from flowproof.source.suite import LoadedFlow, LoadedPack
-from flowproof.source.yaml_nodes import Mapping, load
+from flowproof.source.yaml_nodes import load
 from flowproof.values import replace
 
 TYPE_CHECKING = False

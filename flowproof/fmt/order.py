@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from flowproof.source.yaml_nodes import Mapping, Scalar, Sequence
+from flowproof.source.nodes import Mapping, Scalar, Sequence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import re
 from flowproof.diagnostics import Report
 from flowproof.fmt.quoting import written
 from flowproof.source.documents import slug
-from flowproof.source.yaml_nodes import Mapping, Scalar, Sequence
+from flowproof.source.nodes import Mapping, Scalar, Sequence
 from flowproof.syntax.parse import parse_destination, parse_destinations, parse_sentence
 from flowproof.syntax.render import render, render_destination
 

@@ -20,7 +20,7 @@ DESTROY = ("delete", "rename", "truncate")
 
 def origin_of(span: Span, pack: str | None) -> Origin:
     """Return the origin of a rule whose sentence is at *span*; its file's name is Unicode text."""
-    return Origin(printable(span.file), span.line, span.column, pack, span)
+    return Origin(printable(span.file), *span.source.position(span.start), pack, span)
 
 
 def place_rule(

@@ -50,16 +50,18 @@ class Region(Value):
         """Return the region of all *intervals* (family, first, last) with *protocols* and *ports*."""
         if not ports:
             return EMPTY
-        by_family: dict[int, list[Box]] = {4: [], 6: []}
+        by_family: dict[int, list[Box]] = {}
         for family, first, last in intervals:
-            by_family[family].append((first, last, ports))
+            by_family.setdefault(family, []).append((first, last, ports))
         joined = {family: _sweep(boxes) for family, boxes in by_family.items()}
-        wanted = set(protocols)
+        wanted = tuple(protocols)
         return Region(
             tuple(
-                ((protocol, family), joined[family])
-                for protocol, family in _PLANES
-                if protocol in wanted and joined[family]
+                [
+                    (plane, joined[plane[1]])
+                    for plane in _PLANES
+                    if plane[1] in joined and plane[0] in wanted
+                ]
             )
         )
 
@@ -104,10 +106,10 @@ class Region(Value):
 
 def union_all(regions: Iterable[Region]) -> Region:
     """Return the union of any number of regions, in one sweep."""
-    collected: dict[tuple[str, int], list[Box]] = {}
-    some = [region for region in regions if region]
+    some = [region for region in regions if region.planes]
     if len(some) == 1:
         return some[0]
+    collected: dict[tuple[str, int], list[Box]] = {}
     for region in some:
         for plane, boxes in region.planes:
             collected.setdefault(plane, []).extend(boxes)

@@ -11,7 +11,7 @@ from flowproof.ir.place_rules import origin_of
 from flowproof.ir.places import Places
 from flowproof.ir.regions import RegionTooLargeError
 from flowproof.ir.rules import rule_of
-from flowproof.ir.targets import Sets
+from flowproof.ir.sets import Sets
 from flowproof.syntax import tree
 from flowproof.syntax.parse import parse_destination, parse_sentence
 from flowproof.values import Value, replace

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from flowproof.diagnostics import Report
     from flowproof.ir.model import Scope
     from flowproof.ir.ports import PortSet
-    from flowproof.ir.targets import Part, Sets
+    from flowproof.ir.sets import Part, Sets
 
 __all__ = ["rule_of"]
 
@@ -31,7 +31,7 @@ def rule_of(
 ) -> Rule | None:
     """Return the rule that *sentence* means, or None with every error of it in *report*."""
     action = sentence.action
-    if not isinstance(action, tree.Connect | tree.Listen):
+    if not isinstance(action, (tree.Connect, tree.Listen)):
         return place_rule(rule_id, sentence, report, pack=pack, kind=kind)
     before = report.failures
     name = "connect" if isinstance(action, tree.Connect) else "listen"
@@ -46,10 +46,9 @@ def rule_of(
     if report.failures > before:
         return None
     targets = destinations(parts, sentence.verb, name, protocols)
-    exceptions = replace(
-        destinations(except_parts, "deny", name, protocols),
-        region=raw_union(except_parts, name, protocols),
-    )
+    exceptions = destinations(except_parts, "deny", name, protocols)
+    if except_parts:  # by text: an exception as wide as loopback takes that out as well
+        exceptions = replace(exceptions, region=raw_union(except_parts, name, protocols))
     _check_exceptions(parts, except_parts, name, protocols, targets, report)
     if report.failures > before:
         return None
@@ -79,34 +78,37 @@ def _check_hosts(
     parts: list[Part], action: str, protocols: tuple[str, ...], report: Report
 ) -> None:
     for part in parts:
-        match part.host:
-            case tree.Unix(path, _) if action == "listen":
-                report.error(
-                    "FP518",
-                    f"`listen` takes addresses, and `unix:{path}` is a path",
-                    part.span,
-                    "listening on a unix socket is never refused; take it out",
-                )
-            case tree.Unix(path, _) if protocols:
-                report.error(
-                    "FP518",
-                    f"`unix:{path}` takes no protocol",
-                    part.span,
-                    "write a rule of its own for the path, without a protocol",
-                )
-            case tree.Unix(path, _) if part.ports != port_sets.ANY_PORT:
-                report.error(
-                    "FP518", f"`unix:{path}` takes no port", part.span, "take the port out"
-                )
-            case tree.Name(name, _) | tree.Wildcard(name, _) if action == "listen":
-                report.error(
-                    "FP518",
-                    f"`listen` takes addresses, and `{name}` is a name",
-                    part.span,
-                    "write the address to listen on, a CIDR or a class",
-                )
-            case _:
-                pass
+        host = part.host
+        if isinstance(host, tree.Unix):
+            _check_unix(host.path, part, action, protocols, report)
+        elif isinstance(host, (tree.Name, tree.Wildcard)) and action == "listen":
+            report.error(
+                "FP518",
+                f"`listen` takes addresses, and `{host.name}` is a name",
+                part.span,
+                "write the address to listen on, a CIDR or a class",
+            )
+
+
+def _check_unix(
+    path: str, part: Part, action: str, protocols: tuple[str, ...], report: Report
+) -> None:
+    if action == "listen":
+        report.error(
+            "FP518",
+            f"`listen` takes addresses, and `unix:{path}` is a path",
+            part.span,
+            "listening on a unix socket is never refused; take it out",
+        )
+    elif protocols:
+        report.error(
+            "FP518",
+            f"`unix:{path}` takes no protocol",
+            part.span,
+            "write a rule of its own for the path, without a protocol",
+        )
+    elif part.ports != port_sets.ANY_PORT:
+        report.error("FP518", f"`unix:{path}` takes no port", part.span, "take the port out")
 
 
 def _refuse_otherwise(parts: list[Part], report: Report) -> None:

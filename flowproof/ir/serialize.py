@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from json.encoder import encode_basestring as _quoted
+
 from flowproof import canonical
 from flowproof.addresses import format_address
 
@@ -18,14 +20,49 @@ IR_SCHEMA = "https://flowproof.dev/schema/ir/v1"
 
 
 def digest(policy: Policy) -> str:
-    """Return ``sha256:…`` over what the policy means: places, sources and wording are left out."""
-    document = to_json(policy)
-    del document["sources"]
-    rules = document["rules"]
-    assert isinstance(rules, list)
-    for rule in rules:
-        del rule["origin"], rule["sentence"]
-    return canonical.digest(canonical.canonical(document))
+    """Return ``sha256:…`` over what the policy means: places, sources and wording are left out.
+
+    It is that of the canonical bytes of `to_json` without those members, whose text is put together here
+    rule by rule: most of ten thousand rules differ in a few words.
+    """
+    text = (
+        f'{{"control":{_quoted(policy.control)},"description":{_text(policy.description)},'
+        f'"rules":[{",".join([_rule_text(rule) for rule in policy.rules])}],'
+        f'"schema":{_quoted(IR_SCHEMA)},"title":{_text(policy.title)}}}'
+    )
+    return canonical.digest(text.encode("utf-8"))
+
+
+def _rule_text(rule: Rule) -> str:
+    return (
+        f'{{"action":"{rule.action}","claim":"{rule.claim}",'
+        f'"excepted_places":{_text(_places(rule.excepted_places))},'
+        f'"exceptions":{_destinations_text(rule.exceptions)},"id":{_quoted(rule.id)},'
+        f'"kind":"{rule.kind}","meaning":{_text(rule.meaning)},"operations":{_text(rule.operations)},'
+        f'"places":{_text(_places(rule.places))},"reason":{_text(rule.reason)},'
+        f'"targets":{_destinations_text(rule.targets)},"tools":{_text(rule.tools)},'
+        f'"verb":"{rule.verb}"}}'
+    )
+
+
+def _destinations_text(found: Destinations) -> str:
+    if found.anything or found.otherwise or found.symbols or found.unix:
+        return _text(_destinations(found))
+    boxes = []
+    for protocol, family, first, last, ports in found.region:
+        begin = format_address(family, first)
+        end = begin if last == first else format_address(family, last)
+        listed = ",".join([f"[{low},{high}]" for low, high in ports])
+        boxes.append(
+            f'{{"first":"{begin}","last":"{end}","ports":[{listed}],"protocol":"{protocol}"}}'
+        )
+    return f'{{"addresses":[{",".join(boxes)}],"anything":[],"anything_else":[],"symbols":[],"unix":[]}}'
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "null"
+    return "[]" if value == () else canonical.canonical(value).decode("utf-8")
 
 
 def to_json(policy: Policy) -> dict[str, object]:
@@ -72,6 +109,8 @@ def _origin(origin: Origin | None) -> dict[str, object] | None:
 
 
 def _destinations(found: Destinations) -> dict[str, object]:
+    if not found:
+        return {**_NOTHING}
     return {
         "addresses": _region(found.region),
         "anything": [_scope(scope) for scope in found.anything],
@@ -81,6 +120,11 @@ def _destinations(found: Destinations) -> dict[str, object]:
     }
 
 
+_NOTHING: dict[str, object] = {
+    name: [] for name in ("addresses", "anything", "anything_else", "symbols", "unix")
+}
+
+
 def _places(places: Places | None) -> dict[str, object] | None:
     if places is None:
         return None
@@ -88,15 +132,12 @@ def _places(places: Places | None) -> dict[str, object] | None:
 
 
 def _region(region: Region) -> list[dict[str, object]]:
-    return [
-        {
-            "protocol": protocol,
-            "first": format_address(family, first),
-            "last": format_address(family, last),
-            "ports": _ports(ports),
-        }
-        for protocol, family, first, last, ports in region
-    ]
+    found: list[dict[str, object]] = []
+    for protocol, family, first, last, ports in region:
+        begin = format_address(family, first)
+        end = begin if last == first else format_address(family, last)
+        found.append({"protocol": protocol, "first": begin, "last": end, "ports": _ports(ports)})
+    return found
 
 
 def _ports(ports: PortSet) -> list[list[int]]:

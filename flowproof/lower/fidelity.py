@@ -61,6 +61,14 @@ def row(rule: Rule, findings: Iterable[Finding]) -> Fidelity:
     ``expect no`` have none. The counting half is whether attempts are told; `allow` and `deny` have none.
     """
     found = list(findings)
+    if not found:
+        exact = FidelityClass.EXACT.value
+        return Fidelity(
+            rule.id,
+            exact if rule.refuses or rule.verb == "allow" else None,
+            exact if rule.asserts or rule.verb == "observe" else None,
+            None,
+        )
     worst = max((finding.fidelity for finding in found), key=_ORDER.index, default=_ORDER[0])
     reasons = "; ".join(dict.fromkeys(finding.reason for finding in found))
     return Fidelity(

@@ -61,21 +61,24 @@ def artifact(
 
 def _rule(rule: ir.Rule) -> Rule:
     origin = rule.origin
+    place = Origin(origin.file, origin.line, origin.column, origin.pack) if origin else None
     return Rule(
-        id=rule.id,
-        verb=rule.verb,
-        claim=rule.claim,
-        action=rule.action,
-        kind=rule.kind,
-        sentence=rule.sentence,
-        reason=rule.reason,
-        origin=Origin(origin.file, origin.line, origin.column, origin.pack) if origin else None,
+        rule.id,
+        rule.verb,
+        rule.claim,
+        rule.action,
+        rule.kind,
+        rule.sentence,
+        rule.reason,
+        place,
     )
 
 
 def _symbols(policy: Policy) -> Iterator[Symbol]:
     for at, rule in enumerate(policy.rules):
         for role, found in (("target", rule.targets), ("except", rule.exceptions)):
+            if not found.symbols:
+                continue
             for symbol in sorted(
                 set(found.symbols), key=lambda one: (one.kind, one.value, one.protocols, one.ports)
             ):

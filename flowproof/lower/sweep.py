@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from flowproof.ir.ports import PortSet
+    from flowproof.lower.entries import Member
 
-    Member = tuple[str, int]  # the role of a rule in a cell, and the rule's index
     Box = tuple[int, int, PortSet, Member]  # first and last address, ports, who
 
 __all__ = ["Sweeper"]
@@ -79,18 +79,18 @@ class Sweeper:
                 changes.setdefault(low, []).append(member)
                 if high < LAST_PORT:
                     changes.setdefault(high + 1, []).append(member)
+        known = self._entries
         starts: list[int] = []
         entries: list[int] = []
         for place in sorted(changes):
-            active.symmetric_difference_update(changes[place])
-            entry = self._numbered(tuple(sorted(active)))
+            changed = changes[place]
+            if changed:
+                active.symmetric_difference_update(changed)
+            held = tuple(sorted(active))
+            entry = known.get(held)
+            if entry is None:
+                entry = known[held] = self._entry(held)
             if not entries or entries[-1] != entry:
                 starts.append(place)
                 entries.append(entry)
         return self._tables.setdefault((tuple(starts), tuple(entries)), len(self._tables))
-
-    def _numbered(self, members: tuple[Member, ...]) -> int:
-        found = self._entries.get(members)
-        if found is None:
-            found = self._entries[members] = self._entry(members)
-        return found

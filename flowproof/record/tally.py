@@ -1,14 +1,16 @@
 """From the supervisor's tuples to the lines of a lane, bounded however long a retry loop runs.
 
-What was refused or counted is listed, up to `LISTED` times for one group of rules and one destination,
-then counted; beyond `DESTINATIONS` of a group, counted without its destination. What was let through is
-counted by rule and listed once for each of up to `SEEN` destinations. `recount` reads the lines back.
+What was refused or counted, or was too large to send, is listed, up to `LISTED` times for one group of
+rules and one destination, then counted; beyond `DESTINATIONS` of a group, counted without its destination.
+What was let through is counted by rule and listed once for each of up to `SEEN` destinations. `recount`
+reads the lines back.
 """
 
 from __future__ import annotations
 
 from flowproof.addresses import LOOPBACK, canonical, parse_address
 from flowproof.record.model import Hits, Through
+from flowproof.record.wire import TOO_LARGE
 from flowproof.values import Value
 
 TYPE_CHECKING = False
@@ -112,7 +114,7 @@ class Tally:
         self._refused += refused
         group = (refused, by, asserting, observing)
         spot = (operation, protocol, destination, port)
-        if not refused and not asserting:
+        if not refused and not asserting and note != TOO_LARGE:
             self._count_through(group, spot, ms, executable)
             return
         spots = self._listed.setdefault(group, {})

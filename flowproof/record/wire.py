@@ -22,6 +22,7 @@ __all__ = [
     "NOT_STARTED",
     "SPAWNED",
     "SURVIVOR",
+    "TOO_LARGE",
     "pack",
     "unpack",
 ]
@@ -34,8 +35,10 @@ operation: connect, send, probe, listen, socket, unix or foreign; delete, rename
 protocol: tcp, udp, unix, file or the family's name. destination: canonical address, unix path, family or
 path, for a rename two with a zero byte between. port: an int or None. by: rule index or None.
 asserting, observing: tuples of rule indices (asserting is empty for a probe). note: str or None, such as
-``too large`` or ``program is 32-bit``.
+``program is 32-bit``.
 """
+TOO_LARGE = "too large"
+"""The note of an attempt whose payload is more than is copied: it was let through, and got EMSGSIZE."""
 FAULT = "fault"
 """(FAULT, ms, pid, code, call, detail): code is the value of a `Code`; detail a short text with errno."""
 CANARY = "canary"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from errno import EBADF, EFAULT, EINTR, EIO, ENOENT, ENOTSOCK, EPERM, ESRCH, errorcode
+from errno import EBADF, EFAULT, EINTR, EIO, EMFILE, ENOENT, ENOTSOCK, EPERM, ESRCH, errorcode
 
 from flowproof.record.codes import Code
 from flowproof.run.numbers import ERESTARTSYS
@@ -31,6 +31,8 @@ __all__ = [
 
 _PIDFDS = 128
 """Most pidfds that a reader keeps; a run with more threads than that opens them anew."""
+_FEWEST = 8
+"""What a reader keeps at least, however many others there are."""
 _PROGRAMS = 1024
 PROGRAM_AGE = 1.0
 """Seconds for which a program's name is believed: exec changes it, and no notification says so."""
@@ -113,7 +115,8 @@ class Known:
 class Caller:
     """One reader's view of the calling thread, told by *tid*, *pointer* and *notification*.
 
-    *crowded*: so many calls sleep that the reader no longer risks to. *privileged*: the supervisor is root,
+    *crowded*: so many calls sleep that the reader no longer risks to. *keeps*: the most pidfds that it
+    keeps, and keeps while it sleeps. *privileged*: the supervisor is root,
     so that whom it acts for makes a difference.
     """
 
@@ -138,10 +141,15 @@ class Caller:
         self.tid = 0
         self.pointer = 0
         self.crowded = False
+        self.keeps = _PIDFDS
         self.notification = bytearray(80)
         self.reach = kernel.reach()
         self.pidfds: dict[int, int] = {}
         self.programs = known.programs
+
+    def share(self, readers: int) -> None:
+        """Keep fewer pidfds where *readers* others keep some: one that sleeps holds on to its own."""
+        self.keeps = max(_PIDFDS // (1 + readers), _FEWEST)
 
     def close(self) -> None:
         """Close what the reader kept open."""
@@ -215,6 +223,9 @@ class Caller:
             if error.errno == ESRCH and pidfd:  # the thread that had this number is gone
                 self.kernel.close(self.pidfds.pop(self.tid))
                 return self.fetch(descriptor)
+            if error.errno == EMFILE and len(self.pidfds) > 1:  # kept ones are for speed alone
+                self.close()
+                return self.fetch(descriptor)
             raise self.fault(Code.CHILD_DESCRIPTOR, "pidfd_getfd", error) from error
         try:
             self.kernel.id_valid(self.listener, self.notification)
@@ -225,11 +236,14 @@ class Caller:
         return duplicate
 
     def _open_pidfd(self) -> int:
-        if len(self.pidfds) >= _PIDFDS:
+        if len(self.pidfds) >= self.keeps:
             self.close()
         try:
             pidfd = self.kernel.pidfd_open(self.tid)
         except OSError as error:
+            if error.errno == EMFILE and self.pidfds:
+                self.close()
+                return self._open_pidfd()
             raise self.fault(Code.CHILD_HANDLE, "pidfd_open", error) from error
         self.pidfds[self.tid] = pidfd
         return pidfd

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from flowproof.run.calls.files import FileHandler
     from flowproof.run.decide import Decisions
     from flowproof.run.listener import Listener
+    from flowproof.run.pool import Pool
 
 __all__ = ["Dispatch", "Reader", "dispatch"]
 
@@ -75,7 +76,7 @@ def dispatch(program: Program, decisions: Decisions) -> Dispatch:
 class Reader:
     """One thread's loop over the listener. Once *retired* it ends after the call that it is in.
 
-    *hand_off* takes a call that may sleep and says whether it did; *failed* is told what no loop survives.
+    *pool* is given the calls that may sleep; *failed* is told what no loop survives.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class Reader:
         listener: Listener,
         caller: Caller,
         table: Dispatch,
-        hand_off: Callable[[Operation, Work], bool],
+        pool: Pool,
         ended: Callable[[Reader], None],
         failed: Callable[[BaseException], None],
     ) -> None:
@@ -92,18 +93,10 @@ class Reader:
         self._listener = listener
         self._caller = caller
         self._table = table
-        self._hand_off = hand_off
+        self._pool = pool
+        caller.crowded = pool.crowded
         self._ended = ended
         self._failed = failed
-
-    @property
-    def crowded(self) -> bool:
-        """Whether calls that could sleep are left to the pool, whatever the odds."""
-        return self._caller.crowded
-
-    @crowded.setter
-    def crowded(self, crowded: bool) -> None:
-        self._caller.crowded = crowded
 
     def run(self) -> None:
         """Read until retired or until nobody is left under the filter."""
@@ -189,7 +182,11 @@ class Reader:
         own = self.operation
         operation = Operation()
         operation.id, operation.tid, operation.call = own.id, own.tid, own.call
-        if self._hand_off(operation, work):
+        taken = self._pool.submit(operation, work)
+        self._caller.crowded = (
+            self._pool.crowded
+        )  # only this fills it, and a takeover by a new reader
+        if taken:
             return
         for descriptor in work.descriptors:
             self._caller.kernel.close(descriptor)

@@ -38,10 +38,14 @@ _TICK = 0.005
 """Seconds between looks of the watchdog."""
 _STALL = 0.005
 """Seconds after which a reader counts as stuck: the longest that others wait is tick and stall."""
+_STUCK = 0.25
+"""Seconds after which that is a fault where nobody can take over: on a busy machine much takes its time."""
 _FLUSH = 0.02
 """Seconds that an event waits at most before it is sent on."""
 _PATIENCE = 0.02
 """Seconds after which a sleeping call is looked at for signals; shorter ones end by themselves."""
+_RARELY = 0.08
+"""Most seconds between two looks at one call: the longer it has slept, the less a moment matters to it."""
 _LOOKS = 16
 """Sleeping calls that are looked at in one tick."""
 _WAKE = signal.SIGUSR2 if hasattr(signal, "SIGUSR2") else signal.SIGTERM
@@ -168,9 +172,9 @@ class Supervisor:
             self._tree,
             self._known,
         )
-        caller.crowded = self._pool.crowded
+        caller.share(len(self._readers))
         reader = Reader(
-            self._listener, caller, self._table, self._pool.submit, self._reader_ended, self._fail
+            self._listener, caller, self._table, self._pool, self._reader_ended, self._fail
         )
         with self._lock:
             self._readers.add(reader)
@@ -246,7 +250,8 @@ class Supervisor:
     def _take_over(self, reader: Reader) -> None:
         """Leave a stuck reader to its call, and start another; beyond the cap every call waits for it."""
         if len(self._pool.pending) >= THREADS:
-            if not self._full:
+            started = reader.operation.started
+            if not self._full and started and monotonic() - started > _STUCK:
                 self._full = True
                 detail = f"{THREADS} calls sleep: a reader is stuck in {reader.operation.call}"
                 self._journal.fault(reader.operation.tid, Code.WORKERS, "supervisor", detail)
@@ -262,19 +267,22 @@ class Supervisor:
 
     def _look(self, now: float) -> None:
         """End the sleeping calls whose program has a signal to handle, or is gone."""
-        looks = 0
+        due = []
         for operation in tuple(self._pool.pending):
             if operation.withdrawn is not None:
                 self._interrupt(operation)  # again: the last one may have come before the call
                 continue
             if not operation.started:  # a retired reader that waits for its last notification
                 continue
-            if now - operation.started < _PATIENCE or now - operation.looked < _PATIENCE:
-                continue
+            slept = now - operation.started
+            pause = min(max(_PATIENCE, slept / 8), _RARELY)
+            if slept >= _PATIENCE and now - operation.looked >= pause:
+                due.append(operation)
+        if len(due) > _LOOKS:  # whoever has waited longest: none is passed over for ever
+            due.sort(key=_last_look)
+            del due[_LOOKS:]
+        for operation in due:
             operation.looked = now
-            looks += 1
-            if looks > _LOOKS:
-                return
             identity = operation.id
             why = self._withdrawal(operation)
             if why is not None and operation.id == identity:
@@ -334,6 +342,10 @@ class Supervisor:
         batch = self._journal.take()
         if batch:
             self._emit(batch)
+
+
+def _last_look(operation: Operation) -> float:
+    return operation.looked
 
 
 def _place(error: BaseException) -> str:

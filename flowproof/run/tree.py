@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from errno import errorcode
 
 from flowproof.record.codes import Code
@@ -11,6 +12,11 @@ if TYPE_CHECKING:
     from flowproof.run.kernel import Kernel, UnixSocket
 
 __all__ = ["Tree", "UnlistedSocketsError", "UnreadableProcessError"]
+
+_KNOWN = 1024
+"""Sockets whose holders are remembered at most."""
+_LOOKS = 3
+_PAUSE = 0.001
 
 
 class UnreadableProcessError(Exception):
@@ -50,17 +56,42 @@ class Tree:
     def holds(self, inode: int) -> bool:
         """Tell whether a process of the run holds the socket with this inode.
 
-        Raises `UnreadableProcessError` where none is seen to and one cannot be looked into.
+        Raises `UnreadableProcessError` where none is seen to and one cannot be looked into. A process that
+        is about to end cannot be for a moment, and while children end the list of them may miss one: what
+        was not found is looked for again.
         """
-        wanted = f"socket:[{inode}]"
+        if self._still_holds(inode):
+            return True
+        hidden: int | None = None
+        for look in range(_LOOKS):
+            if look:
+                time.sleep(_PAUSE)
+            holder, hidden = self._look(f"socket:[{inode}]")
+            if holder is not None:
+                if len(self._holders) >= _KNOWN:  # sockets come and go, and nobody says so
+                    self._holders.clear()
+                    self._bound.clear()
+                self._holders[inode] = holder
+                return True
+        if hidden is not None:
+            raise UnreadableProcessError(f"/proc/{hidden}/fd: EACCES")
+        return False
+
+    def _still_holds(self, inode: int) -> bool:
+        """Tell whether the holder that was found before holds it still."""
         known = self._holders.get(inode)
-        if known is not None:
-            try:
-                if self._kernel.descriptor(*known) == wanted:
-                    return True
-            except OSError:
-                pass
-            del self._holders[inode]
+        if known is None:
+            return False
+        try:
+            if self._kernel.descriptor(*known) == f"socket:[{inode}]":
+                return True
+        except OSError:
+            pass
+        self._holders.pop(inode, None)  # another reader may have found the same
+        return False
+
+    def _look(self, wanted: str) -> tuple[tuple[int, str] | None, int | None]:
+        """Return who holds it (process, descriptor), and a process that cannot be looked into."""
         hidden: int | None = None
         for pid in self.processes():
             try:
@@ -68,15 +99,13 @@ class Tree:
             except (FileNotFoundError, ProcessLookupError):
                 continue
             except PermissionError:
-                hidden = pid
+                if not self._kernel.ended(pid):
+                    hidden = pid
                 continue
             for name, what in descriptors.items():
                 if what == wanted:
-                    self._holders[inode] = (pid, name)
-                    return True
-        if hidden is not None:
-            raise UnreadableProcessError(f"/proc/{hidden}/fd: EACCES")
-        return False
+                    return (pid, name), hidden
+        return None, hidden
 
     def sockets(self) -> list[UnixSocket]:
         """Return the unix sockets of the network namespace; `UnlistedSocketsError` where none are told."""
@@ -89,10 +118,11 @@ class Tree:
     def holds_file(self, file: tuple[int, int]) -> bool:
         """Tell whether a process of the run holds the socket bound to a file (device, inode, 32 bits each).
 
-        A socket stays bound to its file for life, so that a holder found once is only looked at again.
+        A socket stays bound to its file for life, so that a holder found once is only looked at again. A
+        file's number may be another file's later.
         """
         known = self._bound.get(file)
-        if known is not None and known in self._holders and self.holds(known):
+        if known is not None and self._still_holds(known):
             return True
         for socket in self.sockets():
             if socket.file == file:

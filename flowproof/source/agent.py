@@ -7,7 +7,7 @@ import re
 from flowproof.near import near_miss
 from flowproof.source import keys, shapes
 from flowproof.source.documents import Agent
-from flowproof.source.yaml_nodes import Mapping, Scalar, Sequence
+from flowproof.source.nodes import Mapping, Scalar, Sequence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

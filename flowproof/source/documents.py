@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 
+from flowproof.diagnostics import Span
 from flowproof.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from flowproof.diagnostics import Source, Span
+    from collections.abc import Sequence
+
+    from flowproof.diagnostics import Source
 
 __all__ = ["Agent", "Control", "Flow", "Pack", "Step", "Text", "slug"]
 
@@ -23,19 +26,19 @@ class Text(Value):
 
     *span* covers the scalar as written, quotes included. *offsets* holds, for each character of *value*
     and once more for its end, the offset in the source: block and folded scalars, escapes and line
-    breaks keep their places.
+    breaks keep their places. It is a tuple, or a range where the value stands as it is written.
     """
 
     value: str
     span: Span
-    offsets: tuple[int, ...]
+    offsets: Sequence[int]
 
     def at(self, start: int, end: int | None = None) -> Span:
         """Return the source span of ``value[start:end]`` (default: an empty span at *start*)."""
-        source, offsets = self.span.source, self.offsets
+        offsets = self.offsets
         first = offsets[start]
         last = first if end is None or end <= start else offsets[end - 1] + 1
-        return source.span(first, last)
+        return Span(self.span.source, first, last)
 
 
 class Agent(Value):

@@ -9,7 +9,7 @@ from flowproof.near import near_miss
 from flowproof.source import keys, shapes
 from flowproof.source.agent import read_agent
 from flowproof.source.documents import Control, Flow, Step, Text, slug
-from flowproof.source.yaml_nodes import Mapping, Scalar, Sequence
+from flowproof.source.nodes import Mapping, Scalar, Sequence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

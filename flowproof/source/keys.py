@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from flowproof.near import near_miss
-from flowproof.source.yaml_nodes import Mapping
+from flowproof.source.nodes import Mapping
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from flowproof.diagnostics import Report, Span
-    from flowproof.source.yaml_nodes import Scalar, Sequence
+    from flowproof.source.nodes import Scalar, Sequence
 
 __all__ = ["AGENT", "CONTROL", "FLOW", "PACK", "STEPS", "fields"]
 

@@ -10,7 +10,7 @@ from flowproof.source.documents import Pack, slug
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from flowproof.diagnostics import Report, Source
-    from flowproof.source.yaml_nodes import Mapping, Scalar, Sequence
+    from flowproof.source.nodes import Mapping, Scalar, Sequence
 
 __all__ = ["SUFFIX", "read_pack"]
 

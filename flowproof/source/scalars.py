@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import re
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 __all__ = ["locate"]
 
 _BREAK = re.compile(r"\r\n|\r|\n")
@@ -36,7 +40,7 @@ _WIDTHS = {"x": 2, "u": 4, "U": 8}
 
 def locate(
     text: str, start: int, end: int, style: str | None, value: str
-) -> tuple[str, tuple[int, ...], int]:
+) -> tuple[str, Sequence[int], int]:
     """Return (value, offsets, end) of the scalar that begins at *start*.
 
     *style* is None or empty for a plain scalar, else its first character. *value* is what the YAML
@@ -45,12 +49,14 @@ def locate(
     """
     if style in {"|", ">"}:
         return _block(text, start, end, style == ">", value)
-    if style in {"'", '"'}:
+    quote = 1 if style else 0
+    if value == text[start + quote : end - quote] and "\n" not in value:
+        # as it is written: an escape or a fold would have made it another text. Most scalars are
+        return value, range(start + quote, end - quote + 1), end
+    if style:
         found, offsets = _flow(text, start + 1, end - 1, style)
         offsets.append(end - 1)
     else:
-        if len(value) == end - start and "\n" not in value:
-            return value, tuple(range(start, end + 1)), end
         found, offsets = _flow(text, start, end, "")
         offsets.append(end)
     assert found == value, (style, text[start:end], value)

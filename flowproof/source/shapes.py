@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from flowproof.source.documents import Text, slug
-from flowproof.source.yaml_nodes import Mapping, Scalar, Sequence
+from flowproof.source.nodes import Mapping, Scalar, Sequence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

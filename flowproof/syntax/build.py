@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
+from flowproof.diagnostics import Span
 from flowproof.syntax import hosts, paths
+from flowproof.syntax.port_ranges import ports
 from flowproof.syntax.tree import (
     AddressClass,
     Anything,
@@ -25,10 +27,10 @@ from flowproof.syntax.tree import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
-    from flowproof.diagnostics import Report, Span
+    from flowproof.diagnostics import Report
     from flowproof.source.documents import Text
     from flowproof.syntax.tree import PortRange
 
@@ -47,19 +49,23 @@ def unescape(literal: str) -> str:
 class Builder:
     """Builds nodes for one sentence. A child that was refused is None, and its error is reported."""
 
-    __slots__ = ("_report", "_text")
+    __slots__ = ("_offsets", "_report", "_source", "_whole")
 
     def __init__(self, text: Text, report: Report) -> None:
-        self._text = text
+        self._whole = text.span
+        self._source, self._offsets = text.span.source, text.offsets
         self._report = report
 
     def __call__(self, rule: str, start: int, end: int, children: list[Any]) -> Any:  # noqa: ANN401  nodes of any kind
         """Return the node of a reduction of *rule* over ``value[start:end]``."""
-        span = self._text.span if rule in _PLACELESS else self._text.at(start, end)
-        return getattr(self, "_" + rule)(span, children)
+        build, placed = _BUILDS[rule]
+        return build(self, self.place(start, end) if placed else self._whole, children)
 
-    def _place(self, token: Any) -> Span:  # noqa: ANN401  a token of the driver
-        return self._text.at(token.start, token.end)
+    def place(self, start: int, end: int) -> Span:
+        """Return the place of ``value[start:end]``, as `Text.at` has it."""
+        first = self._offsets[start]
+        last = self._offsets[end - 1] + 1 if end > start else first
+        return Span(self._source, first, last)
 
     # hosts and ports
 
@@ -86,13 +92,13 @@ class Builder:
         return None if path is None else Unix(path, span)
 
     def _port(self, span: Span, children: list[Any]) -> PortRange | None:
-        return hosts.ports(children[0].text, span, self._report)
+        return ports(children[0].text, span, self._report)
 
     def _ports(self, span: Span, children: list[Any]) -> Ports | None:
         if getattr(children[0], "type", "") == "PORT":
             token = children[0]
-            span = self._text.at(token.start + 1, token.end)
-            children = [hosts.ports(token.text[1:], span, self._report)]
+            span = self.place(token.start + 1, token.end)
+            children = [ports(token.text[1:], span, self._report)]
         else:
             span = span.source.span(span.start + 1, span.end)
         return None if _lacks(children) else Ports(tuple(children), span)
@@ -245,6 +251,14 @@ class Builder:
         return Sentence(children[0], children[1], children[2] if len(children) == 3 else None, span)
 
 
+# By the names that the grammar gives its productions: how to build a node, and whether it has a place
+_BUILDS: dict[str, tuple[Callable[[Builder, Span, list[Any]], Any], bool]] = {
+    name[1:]: (build, name[1:] not in _PLACELESS)
+    for name, build in vars(Builder).items()
+    if name[0] == "_" != name[1] and callable(build)
+}
+
+
 class _Targets(list["Destination | None"]):
     pass
 
@@ -266,4 +280,7 @@ def _lacks(nodes: Iterable[Any]) -> bool:
 
 
 def _one(children: list[Any], kind: type[list[Any]]) -> list[Any]:
-    return next((child for child in children if isinstance(child, kind)), [])
+    for child in children:
+        if type(child) is kind:
+            return child
+    return []

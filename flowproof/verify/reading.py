@@ -6,8 +6,6 @@ codec or in the decision of an entry is not shared.
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from flowproof.addresses import parse_address
 from flowproof.values import Value
 
@@ -16,10 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-__all__ = ["PLANES", "Line", "Malformed", "Outcome", "Read", "read_tables"]
+__all__ = ["NOBODY", "PLANES", "Line", "Malformed", "Outcome", "Read", "read_tables"]
 
 PLANES = ("tcp4", "tcp6", "udp4", "udp6", "listen4", "listen6", "listen-any4", "listen-any6")
 SPECIAL = ("families", "foreign-abi", "unreadable", "unix")
+NOBODY: frozenset[int] = frozenset()
 LISTS = ("refuse", "allow", "otherwise", "watch", "watch_otherwise", "excepted", "leave")
 
 
@@ -87,7 +86,7 @@ def _lists(entry: Mapping[str, list[int]], rules: int, at: int) -> Mapping[str, 
     for name, held in entry.items():
         if name not in LISTS or len(set(held)) != len(held):
             raise Malformed(f"entry {at}: list {name} is unknown or holds a rule twice")
-        if not all(0 <= rule < rules for rule in held):
+        if held and not 0 <= min(held) <= max(held) < rules:
             raise Malformed(f"entry {at}: list {name} names no rule")
     return entry
 
@@ -95,9 +94,9 @@ def _lists(entry: Mapping[str, list[int]], rules: int, at: int) -> Mapping[str, 
 def _line(name: str, starts: list[int], values: list[int], count: int, end: int) -> Line:
     if not starts or starts[0] != 0 or len(starts) != len(values) or starts[-1] >= end:
         raise Malformed(f"{name}: not every interval has one value")
-    if any(left >= right for left, right in pairwise(starts)):
+    if starts != sorted(set(starts)):
         raise Malformed(f"{name}: starts do not ascend")
-    if not all(0 <= value < count for value in values):
+    if not 0 <= min(values) <= max(values) < count:
         raise Malformed(f"{name}: an interval leads nowhere")
     return Line(starts, values)
 
@@ -110,12 +109,13 @@ def _address(plane: str, text: str) -> int:
 
 
 def _decide(entry: Mapping[str, Sequence[int]], rules: Sequence[Mapping[str, Any]]) -> Outcome:
-    allow = entry.get("allow", ())
-    watching = set(entry.get("watch", ()))
-    if not allow:
-        watching.update(entry.get("watch_otherwise", ()))
-    observing = frozenset(at for at in watching if rules[at]["verb"] == "observe")
     refused, by = _handling(entry, rules)
+    watching = set(entry.get("watch", ()))
+    if not entry.get("allow"):
+        watching.update(entry.get("watch_otherwise", ()))
+    if not watching:
+        return Outcome(refused, by, NOBODY, NOBODY)
+    observing = frozenset([at for at in watching if rules[at]["verb"] == "observe"])
     return Outcome(refused, by, frozenset(watching) - observing, observing)
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from flowproof.ir.evaluate import evaluate
 from flowproof.ir.model import Policy
 from flowproof.values import Value, replace
-from flowproof.verify.reading import Outcome
+from flowproof.verify.reading import NOBODY, Outcome
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,20 +66,21 @@ class Reference:
         else the cell is told by.
         """
         verbs = self._verbs
-        key = (
-            kind,
-            *[(role, verbs[at] if at >= 0 else role) for at, role in members],
-            *_alike(members),
-        )
-        rules = sorted({at for at, _ in members if at >= 0})
-        known = self._known.get(key)
+        # members by role, by verb and kind of the rule, and by how many rules each is behind the first
+        places: dict[int, int] = {}
+        key: list[object] = [kind]
+        for at, role in members:
+            key += (role, verbs[at] if at >= 0 else None, places.setdefault(at, len(places)))
+        told = tuple(key)
+        rules = [at for at in places if at >= 0]
+        known = self._known.get(told)
         if known is None:
-            known = self._known[key] = self._ask(rules, event())
+            known = self._known[told] = self._ask(rules, event())
         return Outcome(
             known.refused,
             None if known.by is None else _named(known.by, rules),
-            frozenset(_named(at, rules) for at in known.asserting),
-            frozenset(_named(at, rules) for at in known.observing),
+            _all_named(known.asserting, rules),
+            _all_named(known.observing, rules),
         )
 
     def event(self, event: Event, members: Iterable[int] | None = None) -> Outcome:
@@ -124,11 +125,9 @@ def _denies(rule: Rule) -> bool:
     return rule.action == "connect" and rule.refuses and rule.meaning is None
 
 
-def _alike(members: tuple[Member, ...]) -> tuple[int, ...]:
-    """Return which members are of one rule: by how many rules each is behind the first."""
-    places: dict[int, int] = {}
-    return tuple(places.setdefault(at, len(places)) for at, _ in members)
-
-
 def _named(position: int, rules: list[int]) -> int:
     return rules[position] if position >= 0 else ~position
+
+
+def _all_named(positions: tuple[int, ...], rules: list[int]) -> frozenset[int]:
+    return frozenset([_named(at, rules) for at in positions]) if positions else NOBODY

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flowproof.ir.ports import ANY_PORT
+from flowproof.ir.ports import ANY_PORT, LAST_PORT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,20 +52,22 @@ def port_cells(
     holders: Iterable[Held], line: Line
 ) -> Iterator[tuple[int, int, tuple[Member, ...]]]:
     """Yield (first port, value of *line*, members in order) for every cell of the ports 0 to 65535."""
+    starts, values = line.starts, line.values
     active: set[Member] = set()
-    changes: dict[int, list[Member]] = {start: [] for start in line.starts}
+    changes: dict[int, list[Member]] = {start: [] for start in starts}
     for member, ports in holders:
         if ports == ANY_PORT:
             active.add(member)
             continue
         for low, high in ports:
             changes.setdefault(low, []).append(member)
-            changes.setdefault(high + 1, []).append(member)
-    changes.pop(65536, None)
-    starts, values = line.starts, line.values
-    at = -1
+            if high < LAST_PORT:
+                changes.setdefault(high + 1, []).append(member)
+    at, last = -1, len(starts) - 1
     for place in sorted(changes):
-        active.symmetric_difference_update(changes[place])
-        if at + 1 < len(starts) and starts[at + 1] == place:
+        changed = changes[place]
+        if changed:
+            active.symmetric_difference_update(changed)
+        if at < last and starts[at + 1] == place:
             at += 1
         yield place, values[at], tuple(sorted(active))

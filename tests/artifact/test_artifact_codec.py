@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from flowproof.artifact import codec
 from flowproof.artifact.model import Artifact, Rule
+from flowproof.artifact.restating import restated
 from flowproof.canonical import canonical
 from flowproof.lower.backend import TARGETS, compile_policy
 from flowproof.resources import data
@@ -45,6 +46,24 @@ def test_what_is_read_is_what_was_written(artifact: Artifact) -> None:
 def test_bytes_are_canonical(artifact: Artifact) -> None:
     written = codec.dumps(artifact)
     assert written == rfc8785.dumps(json.loads(written))
+
+
+@pytest.mark.parametrize(
+    "text", ["verified (program over 3 cells)", 'a "quote" and \u00fc\u2028\\']
+)
+def test_bytes_restated_are_those_of_the_artifact_that_says_so(
+    artifact: Artifact, text: str
+) -> None:
+    named = replace(artifact, hosts={"verification": ("203.0.113.7",)})
+    for one in (artifact, named):
+        restated_bytes = restated(codec.dumps(one), text)
+        assert restated_bytes == codec.dumps(replace(one, verification=text))
+
+
+def test_what_does_not_end_with_what_was_proved_is_not_restated() -> None:
+    for data_of_another in (b'{"verification":"x","z":1}', b'{"a":{"verification":"x"}}', b"{}"):
+        with pytest.raises(ValueError, match=r"."):
+            restated(data_of_another, "verified (all)")
 
 
 def test_digest_is_over_the_bytes(artifact: Artifact) -> None:

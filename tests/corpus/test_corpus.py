@@ -16,6 +16,7 @@ from flowproof.ir.resolve import resolve_suite
 from flowproof.source import yaml_nodes
 from flowproof.source.decode import LIMIT
 from flowproof.source.suite import load
+from flowproof.source.yaml_events import pure_events
 
 ROOT = Path(__file__).parents[2]
 CASES = cases()
@@ -98,7 +99,7 @@ def test_the_file_is_written_as_the_tools_write_it() -> None:
 
 
 def test_without_libyaml_the_same_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(yaml_nodes, "_events", yaml_nodes._pure_events)
+    monkeypatch.setattr(yaml_nodes, "events", pure_events)
     monkeypatch.chdir(tmp_path)
     different = {}
     for case in CASES:

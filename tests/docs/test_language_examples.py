@@ -15,7 +15,8 @@ from jsonschema import Draft202012Validator
 
 from flowproof.diagnostics import Report
 from flowproof.resources import data
-from flowproof.source.yaml_nodes import Mapping, Scalar, Sequence, load
+from flowproof.source.nodes import Mapping, Scalar, Sequence
+from flowproof.source.yaml_nodes import load
 
 PAGES = ("policy-language.md", "editors.md", "packs.md")
 SETS = "sets:\n  crm: 203.0.113.10\n"

@@ -240,3 +240,12 @@ def test_faults_are_listed_up_to_the_cap_and_counted_by_code_and_lane() -> None:
 def test_a_fault_with_an_unknown_code_is_refused() -> None:
     with pytest.raises(ValueError, match="NOPE"):
         recount_faults([{"kind": "fault", "code": "NOPE", "lane": None}])
+
+
+def test_what_was_let_through_and_was_too_large_to_send_is_listed() -> None:
+    attempts = [(*attempt(False, 0)[:-1], note) for note in ("too large", None, "inside")]
+    lines, _ = lines_of(*attempts)
+    assert [(line["kind"], line.get("note")) for line in lines] == [
+        ("event", "too large"), ("let-through", None), ("seen", None),
+    ]  # fmt: skip
+    assert recount(lines).hits[RULES[0].id].let_through == 3

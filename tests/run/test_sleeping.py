@@ -10,7 +10,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from errno import EINPROGRESS, EINTR, EPERM
 from functools import partial
 
@@ -18,8 +19,9 @@ import pytest
 from supervision import bound, contained, tables
 
 from flowproof.record.codes import Code
-from flowproof.run import pool
+from flowproof.run import pool, supervisor
 from flowproof.run.caller import FaultError
+from flowproof.run.kernel import Kernel
 from flowproof.run.pool import start_thread
 
 pytestmark = [
@@ -112,6 +114,43 @@ def test_a_handler_ends_a_connect_that_would_sleep_for_minutes() -> None:
     assert run.counts()[0] == run.counts()[1]
 
 
+def test_each_of_more_sleepers_than_are_looked_at_at_once_gets_its_signal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(supervisor, "_LOOKS", 1)
+
+    def interrupted(file: int) -> None:
+        signal.signal(signal.SIGALRM, lambda _number, _frame: None)
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        errno, seconds = dial(3.0)
+        os.write(file, b"i" if errno == EINTR and seconds < 2.0 else b"-")
+
+    def work() -> object:
+        reader, writer = os.pipe()
+        pids = [apart(lambda: dial(3.0)) for _ in range(16)]
+        pids += [apart(partial(interrupted, writer)) for _ in range(8)]
+        for pid in pids:
+            os.waitpid(pid, 0)
+        os.close(writer)
+        return os.read(reader, 100).decode()
+
+    with contained(work, policy=open_policy(), before=blackhole) as run:
+        assert run.wait() == "i" * 8
+
+
+def test_a_time_limit_ends_as_bare_where_a_worker_was_interrupted_for_nothing() -> None:
+    # a withdrawal that comes a moment late ends the next call of its worker's thread instead
+    with contained(lambda: dial(1.2), policy=open_policy(), before=blackhole) as run:
+        time.sleep(0.5)
+        for thread in threading.enumerate():
+            if thread.name in {"worker", "reader"} and thread.ident is not None:
+                signal.pthread_kill(thread.ident, signal.SIGUSR2)
+        errno, seconds = run.wait()
+    assert errno == EINPROGRESS
+    assert 1.1 < seconds < 3.0
+    assert run.faults == []
+
+
 def test_a_non_blocking_connect_comes_back_at_once() -> None:
     def work() -> object:
         with socket.socket() as sock:
@@ -126,8 +165,8 @@ def test_beyond_the_cap_a_call_is_refused_and_a_fault(monkeypatch: pytest.Monkey
     monkeypatch.setattr(pool, "THREADS", 3)
 
     def work() -> object:
-        pids = [apart(lambda: dial(1.5)) for _ in range(3)]
-        time.sleep(0.4)
+        pids = [apart(lambda: dial(3.0)) for _ in range(3)]
+        time.sleep(1.0)
         refused = dial(1.5)
         with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as sock:
             sock.setblocking(False)
@@ -176,3 +215,169 @@ def test_the_end_of_the_tree_frees_every_worker() -> None:
         assert time.monotonic() - begun < 1.5
     assert run.counts() == (5, 5)
     assert run.faults == []
+
+
+@contextmanager
+def full_listener() -> Iterator[tuple[str, int]]:
+    """A listener whose backlog is full, so that a blocking connect to it sleeps: its address."""
+    with ExitStack() as stack:
+        server = stack.enter_context(socket.socket())
+        server.bind(("127.0.0.1", 0))
+        server.listen(0)
+        for _ in range(4):
+            sock = stack.enter_context(socket.socket())
+            sock.setblocking(False)
+            sock.connect_ex(server.getsockname())
+        time.sleep(0.05)
+        yield server.getsockname()
+
+
+def blocked_in(address: tuple[str, int]) -> int:
+    """A process that blocks in a connect to *address*."""
+
+    def block() -> None:
+        with socket.socket() as sock:
+            sock.connect(address)
+
+    return apart(block)
+
+
+@pytest.mark.parametrize("where", ["loopback", "off loopback"])
+def test_fifty_blocked_connects_hold_up_nobody(where: str) -> None:
+    def work() -> object:
+        with full_listener() as full, socket.create_server(("127.0.0.1", 0), backlog=64) as server:
+            pids = [blocked_in(full if where == "loopback" else NOWHERE) for _ in range(50)]
+            time.sleep(1.5)
+            took = []
+            for _ in range(100):
+                began = time.monotonic()
+                with socket.create_connection(server.getsockname()):
+                    took.append(time.monotonic() - began)
+                server.accept()[0].close()
+            waiting = sum(os.waitpid(pid, os.WNOHANG)[0] == 0 for pid in pids)
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+            return [waiting, sorted(took)]
+
+    with contained(work, policy=open_policy(), before=blackhole) as run:
+        waiting, took = run.wait()
+    assert waiting == 50
+    assert took[50] < 0.05, "the median of them"
+    assert took[-1] < 1.0, "the worst"
+    assert run.faults == []
+    received, answered = run.counts()
+    assert received == answered
+
+
+@pytest.mark.parametrize("where", ["loopback", "off loopback"])
+def test_a_dead_caller_frees_its_worker_at_once(where: str) -> None:
+    reading, writing = os.pipe()
+
+    def work() -> object:
+        with full_listener() as full:
+            pids = [blocked_in(full if where == "loopback" else NOWHERE) for _ in range(20)]
+            time.sleep(0.8)
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+            os.write(writing, b"!")
+            time.sleep(1.0)
+        return None
+
+    with contained(work, policy=open_policy(), before=blackhole) as run:
+        assert run.supervisor is not None
+        pending = run.supervisor._pool.pending
+        os.read(reading, 1)
+        began = time.monotonic()
+        while any(operation.started for operation in pending) and time.monotonic() < began + 5.0:
+            time.sleep(0.002)
+        took = time.monotonic() - began
+        run.wait()
+    os.close(reading)
+    os.close(writing)
+    assert took < 0.5
+    assert run.faults == []
+
+
+def test_what_cannot_sleep_needs_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool.Pool, "submit", lambda *_arguments: False)
+
+    def work() -> object:
+        found = []
+        with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as sock:
+            found.append(sock.connect_ex(server.getsockname()))
+        for kind, address in ((socket.SOCK_DGRAM, NOWHERE), (socket.SOCK_DGRAM, ("127.0.0.1", 9))):
+            with socket.socket(socket.AF_INET, kind) as sock:
+                found += [sock.connect_ex(address), sock.sendto(b"x", address)]
+        with socket.socket() as sock:
+            sock.setblocking(False)
+            found.append(sock.connect_ex(NOWHERE))
+        left, right = socket.socketpair()
+        with left, right:
+            found.append(left.sendmsg([b"abc"]))
+        with socket.socket() as sock:  # and this one does
+            found.append(sock.connect_ex(NOWHERE))
+        return found
+
+    with contained(work, policy=open_policy(), before=blackhole) as run:
+        assert run.wait() == [0, 0, 1, 0, 1, EINPROGRESS, 3, EPERM]
+    assert [fault[3] for fault in run.faults] == [Code.WORKERS.value]
+
+
+@pytest.mark.parametrize("filling", ["loopback", "off loopback"])
+def test_beyond_the_cap_loopback_is_refused_too_and_what_does_not_sleep_goes_on(
+    filling: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "THREADS", 4)
+    monkeypatch.setattr(supervisor, "THREADS", 4)
+
+    def work() -> object:
+        with full_listener() as full, socket.create_server(("127.0.0.1", 0)) as server:
+
+            def blocked(address: tuple[str, int]) -> None:
+                with socket.socket() as sock:
+                    os._exit(sock.connect_ex(address))
+
+            pids = []
+            for at in range(6):
+                to = NOWHERE if filling == "off loopback" and at < 4 else full
+                pids.append(apart(partial(blocked, to)))
+                time.sleep(0.1)
+            ended = [os.waitpid(pid, os.WNOHANG) for pid in pids]
+            with socket.socket() as sock, socket.socket(type=socket.SOCK_DGRAM) as box:
+                sock.setblocking(False)
+                quick = [sock.connect_ex(server.getsockname()), box.connect_ex(("127.0.0.1", 9))]
+            for pid in pids[:4]:
+                os.kill(pid, signal.SIGKILL)
+            return [[os.waitstatus_to_exitcode(status) for pid, status in ended if pid], quick]
+
+    with contained(work, policy=open_policy(), before=blackhole) as run:
+        refused, quick = run.wait()
+    assert refused == [EPERM] * 2
+    assert quick in ([0, 0], [EINPROGRESS, 0])
+    assert [fault[3] for fault in run.faults] == [Code.WORKERS.value] * 2
+
+
+class SlowKernel(Kernel):
+    """A kernel on which a caller's memory takes its time, as a page of a network file system does."""
+
+    def read_memory(self, tid: int, address: int, length: int) -> bytes:
+        time.sleep(0.5)
+        return super().read_memory(tid, address, length)
+
+
+@pytest.mark.parametrize(("cap", "faults"), [(0, [Code.WORKERS.value]), (4, [])])
+def test_a_reader_that_is_stuck_beyond_the_cap_is_a_fault(
+    cap: int, faults: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "THREADS", cap)
+
+    def work() -> object:
+        with socket.socket(type=socket.SOCK_DGRAM) as box:
+            return [box.connect_ex(("127.0.0.1", 9)), box.connect_ex(("127.0.0.1", 9))]
+
+    with contained(work, policy=open_policy(), kernel=SlowKernel()) as run:
+        assert run.wait() == [0, 0]
+    assert [fault[3] for fault in run.faults] == faults
+    assert all("stuck in connect" in str(fault[5]) for fault in run.faults)

@@ -15,7 +15,8 @@ from flowproof.diagnostics import Report, Source
 from flowproof.resources import data
 from flowproof.source import keys, shapes
 from flowproof.source.documents import Text
-from flowproof.source.yaml_nodes import Mapping, Scalar, Sequence, load
+from flowproof.source.nodes import Mapping, Scalar, Sequence
+from flowproof.source.yaml_nodes import load
 from flowproof.syntax.parse import parse_sentence
 
 SCHEMAS = {kind: json.loads(data("schema", f"{kind}.schema.json")) for kind in ("flow", "policy")}

@@ -13,19 +13,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flowproof.diagnostics import Report
-from flowproof.source import yaml_nodes
+from flowproof.source import compose, yaml_events, yaml_nodes
 from flowproof.source.decode import LIMIT
-from flowproof.source.yaml_nodes import Mapping, Scalar, Sequence, load
+from flowproof.source.nodes import Mapping, Scalar, Sequence
+from flowproof.source.yaml_nodes import load
 
 VECTORS = Path(__file__).parents[1] / "vectors"
-PARSERS = {"libyaml": yaml_nodes._events, "python": yaml_nodes._pure_events}
+PARSERS = {"libyaml": yaml_events.events, "python": yaml_events.pure_events}
 Node = Scalar | Sequence | Mapping
 
 
 @pytest.fixture(params=PARSERS)
 def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     name: str = request.param
-    monkeypatch.setattr(yaml_nodes, "_events", PARSERS[name])
+    monkeypatch.setattr(yaml_nodes, "events", PARSERS[name])
     return name
 
 
@@ -243,7 +244,7 @@ def test_both_parsers_give_the_same_nodes_or_both_refuse(monkeypatch: pytest.Mon
     for text in (*texts, *(mutated(choose.choice(texts), choose) for _ in range(600))):
         results = []
         for events in PARSERS.values():
-            monkeypatch.setattr(yaml_nodes, "_events", events)
+            monkeypatch.setattr(yaml_nodes, "events", events)
             root, report = read(text)
             results.append("refused" if report.errors else dump(root))
         assert results[0] == results[1], text
@@ -344,7 +345,7 @@ def test_an_alias_bomb_is_refused_at_once(parser: str) -> None:
 
 
 def test_a_depth_that_is_allowed_is_read(parser: str) -> None:
-    depth = yaml_nodes.DEPTH
+    depth = compose.DEPTH
     assert said("[" * depth + "]" * depth) == []
     assert said("[" * (depth + 1) + "]" * (depth + 1)) == [("FP209", 1, depth + 1)]
 

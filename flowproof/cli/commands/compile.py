@@ -12,6 +12,7 @@ from flowproof.cli.lint import note_packs
 from flowproof.diagnostics import DiagnosticsError, Report
 from flowproof.exit_codes import ExitCode
 from flowproof.lower.backend import TARGETS, compile_policy
+from flowproof.values import Value, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def _compile(arguments: Arguments, console: Console) -> int:
 
         hosts = read_hosts(hosts_file, report)
     given = read(path, report)
-    compiled: list[tuple[str, Policy, Artifact]] = []
+    compiled: list[_Compiled] = []
     if not report.errors:
         strict = arguments.get("--fidelity") != "report"
         for resolved in given.resolved:
@@ -57,7 +58,7 @@ def _compile(arguments: Arguments, console: Console) -> int:
                 for one in TARGETS if target == "all" else (target,):
                     artifact = compile_policy(resolved.policy, one, hosts=hosts)
                     report_fidelity(artifact, resolved.policy, report, strict=strict)
-                    compiled.append((resolved.file, resolved.policy, artifact))
+                    compiled.append(_Compiled(resolved.file, resolved.policy, artifact))
             except DiagnosticsError as unbound:  # a name that `--hosts` does not bind, or may not
                 for diagnostic in unbound.diagnostics:
                     report.add(diagnostic)
@@ -66,7 +67,7 @@ def _compile(arguments: Arguments, console: Console) -> int:
     console.diagnose(report)
     if target == "all" and folder is None and compiled:
         # the table is the answer, whatever stops a compile of one of them
-        console.out(_table(arguments, [artifact for _, _, artifact in compiled]))
+        console.out(_table(arguments, [made.artifact for made in compiled]))
     if report.errors:
         return DiagnosticsError(report.errors).exit
     if given.empty:
@@ -74,25 +75,39 @@ def _compile(arguments: Arguments, console: Console) -> int:
         return ExitCode.EVIDENCE
     from flowproof.cli.proving import proved, with_cache
 
-    for at, (file, policy, artifact) in enumerate(compiled):
+    for at, made in enumerate(compiled):
         if arguments.given("--no-verify"):
-            compiled[at] = (file, policy, with_cache(artifact))
+            compiled[at] = replace(made, artifact=with_cache(made.artifact))
         else:
-            shown = proved(policy, artifact, console)
+            shown = proved(made.policy, made.artifact, console)
             if shown is None:
                 return ExitCode.BUG
-            compiled[at] = (file, policy, shown)
+            compiled[at] = replace(made, artifact=shown.artifact, data=shown.data)
     if folder is not None:
         return _write_all(given, compiled, folder, console)
     if target == "all":
         return ExitCode.OK
-    ((_, policy, artifact),) = compiled
+    (only,) = compiled
     emit = arguments.get("--emit") or "listing"
     if emit == "bin":
-        console.out_bytes(_program(artifact))
+        console.out_bytes(_program(only.artifact))
     else:
-        console.out(_emitted(emit, policy, artifact))
+        console.out(_emitted(emit, only))
     return ExitCode.OK
+
+
+class _Compiled(Value):
+    """A policy of *file* compiled for one target; *data* are the bytes that were proved, where any were."""
+
+    file: str
+    policy: Policy
+    artifact: Artifact
+    data: bytes | None = None
+
+    def as_bytes(self) -> bytes:
+        from flowproof.artifact.codec import dumps
+
+        return dumps(self.artifact) if self.data is None else self.data
 
 
 def _check_options(arguments: Arguments, path: str, target: str) -> None:
@@ -126,22 +141,20 @@ def _table(arguments: Arguments, artifacts: list[Artifact]) -> str:
     return as_text(artifacts)
 
 
-def _emitted(kind: str, policy: Policy, artifact: Artifact) -> str:
+def _emitted(kind: str, compiled: _Compiled) -> str:
     if kind == "ir":
         import json
 
         from flowproof.ir.serialize import to_json
 
-        return json.dumps(to_json(policy), indent=2, sort_keys=True) + "\n"
+        return json.dumps(to_json(compiled.policy), indent=2, sort_keys=True) + "\n"
     if kind == "json":
-        from flowproof.artifact.codec import dumps
-
-        return dumps(artifact).decode("utf-8")
+        return compiled.as_bytes().decode("utf-8")
     if kind == "c":
         from flowproof.lower.seccomp.c_source import c_source
 
-        return c_source(artifact)
-    return _listing(artifact)
+        return c_source(compiled.artifact)
+    return _listing(compiled.artifact)
 
 
 def _listing(artifact: Artifact) -> str:
@@ -161,16 +174,14 @@ def _program(artifact: Artifact) -> bytes:
     return encode(artifact.program.instructions)
 
 
-def _write_all(
-    given: Input, compiled: list[tuple[str, Policy, Artifact]], folder: str, console: Console
-) -> ExitCode:
-    from flowproof.artifact.codec import dumps
-
+def _write_all(given: Input, compiled: list[_Compiled], folder: str, console: Console) -> ExitCode:
     try:
-        for file, _, artifact in compiled:
-            base = os.path.join(folder, _below(given, file), f"{stem_of(file)}.{artifact.target}")
+        for one in compiled:
+            artifact = one.artifact
+            name = f"{stem_of(one.file)}.{artifact.target}"
+            base = os.path.join(folder, _below(given, one.file), name)
             os.makedirs(os.path.dirname(base), exist_ok=True)
-            _write(f"{base}.json", dumps(artifact))
+            _write(f"{base}.json", one.as_bytes())
             _write(f"{base}.txt", _listing(artifact).encode())
             if artifact.program is not None:
                 _write(f"{base}.bpf", _program(artifact))

@@ -99,8 +99,8 @@ def _proved(plan: _Planned, console: Console) -> _Planned | None:
     from flowproof.cli.proving import proved
 
     assert plan.resolved is not None
-    artifact = proved(plan.resolved.policy, plan.artifact, console)
-    return None if artifact is None else replace(plan, artifact=artifact)
+    proven = proved(plan.resolved.policy, plan.artifact, console)
+    return None if proven is None else replace(plan, artifact=proven.artifact)
 
 
 def _check_options(arguments: Arguments, path: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from errno import EINTR, EISCONN
+from errno import EALREADY, EINPROGRESS, EINTR, EISCONN
 from functools import partial
 
 from flowproof.run.caller import Work
@@ -78,6 +78,10 @@ def perform(
                 continue
             if interrupted and error.errno == EISCONN:  # it went through meanwhile
                 return 0
+            if (
+                interrupted and error.errno == EALREADY
+            ):  # its time is over: a second call says it so
+                return -EINPROGRESS
             return -(error.errno or EINTR)
         return 0
 

@@ -80,7 +80,8 @@ def attempted(
 ) -> None:
     """Record the attempt that a judged call is, if it is one; by *who*, unless by the present caller."""
     if target.decision is not None:
-        caller.journal.attempt(who or caller.who(), target.told(operation, note))
+        at = None if who else caller.operation.started  # another's call may be under way by now
+        caller.journal.attempt(who or caller.who(), target.told(operation, note), at)
 
 
 def _inet(caller: Caller, address: Inet, protocol: int) -> Target:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from errno import EMSGSIZE, ENOBUFS
 
+from flowproof.record.wire import TOO_LARGE
 from flowproof.run.caller import AnswerError
 from flowproof.run.calls.destination import attempted, judge
 from flowproof.run.calls.message import (
@@ -69,7 +70,7 @@ def gather(caller: Caller, header: Header, duplicate: int, flags: int, limit: in
             ranges = fit(caller, data_of(caller, header), duplicate)
         except AnswerError as error:
             if error.errno == EMSGSIZE:
-                attempted(caller, target, "send", "too large")
+                attempted(caller, target, "send", TOO_LARGE)
             raise
         if sum(length for _address, length in ranges) > limit:
             raise AnswerError(EMSGSIZE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from errno import EMSGSIZE, ENOBUFS
 
+from flowproof.record.wire import TOO_LARGE
 from flowproof.run.caller import AnswerError
 from flowproof.run.calls.destination import attempted, judge, read_address
 from flowproof.run.calls.message import Message, fit
@@ -37,7 +38,7 @@ def handle(caller: Caller, arguments: tuple[int, ...]) -> int | Work:
             ranges = fit(caller, [(pointer, size)], duplicate)
         except AnswerError as error:
             if error.errno == EMSGSIZE:
-                attempted(caller, target, "send", "too large")
+                attempted(caller, target, "send", TOO_LARGE)
             raise
         attempted(caller, target, "send")
         message = Message(target, caller.payload(ranges))
