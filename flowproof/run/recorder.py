@@ -355,7 +355,7 @@ class _Patience:
 
 def _is_stopped(pid: int) -> bool:
     try:
-        with open(f"/proc/{pid}/stat", encoding="latin-1") as file:
-            return file.read().rpartition(")")[2].split()[0] in ("T", "t")
+        with open(f"/proc/{pid}/stat", "rb") as file:  # a decoder would be loaded from disk, now
+            return file.read().rpartition(b")")[2].split()[0] in (b"T", b"t")
     except OSError:
         return False

@@ -19,6 +19,8 @@ from flowproof.run.steps import STEPS
 pytestmark = pytest.mark.enforce
 
 CONNECT = "connect (connections, datagrams and listening sockets): "
+UNPRIVILEGED = ["process.shut-memory"] if os.geteuid() else []
+"""What a user without CAP_SYS_PTRACE never has."""
 ALL = "no command is started, and every verdict is capability-error"
 
 
@@ -44,7 +46,9 @@ def test_what_holds_is_called_enforced(capsys: pytest.CaptureFixture[str]) -> No
     assert CONNECT + "enforced" in lines
     found = [line.split() for line in lines if line.startswith("  ok")]
     assert [words[1] for words in found][: len(STEPS)] == [step for step, _code, _shows in STEPS]
-    assert not any("cost:" in line for line in lines)
+    absent = [line.split()[1] for line in lines if line.startswith("  absent")]
+    assert absent == UNPRIVILEGED
+    assert sum("cost:" in line for line in lines) == len(absent)
 
 
 def test_what_holds_has_no_cost_in_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,7 +56,10 @@ def test_what_holds_has_no_cost_in_json(capsys: pytest.CaptureFixture[str]) -> N
     assert found["lanes"]["connect"] == "enforced"
     assert [row["id"] for row in found["capabilities"]] == [step for step, _code, _ in STEPS]
     assert all(row["ok"] and row["detail"] and row["cost"] is None for row in found["capabilities"])
-    assert all(row["ok"] and row["help"] is None for row in found["extras"])
+    assert [row["id"] for row in found["extras"] if not row["ok"]] == UNPRIVILEGED
+    assert all(
+        row["ok"] == (row["cost"] is None) == (row["help"] is None) for row in found["extras"]
+    )
     assert found["exit"]["code"] == 0
 
 

@@ -138,6 +138,16 @@ def test_supervisor_and_record_are_reached_where_nothing_keeps_a_program_off(
     assert ran.report["files"] == {"record.json": "written"}, ran
 
 
+def test_signal_by_way_of_a_file_ends_a_process_bare(plain_stage: Stage) -> None:
+    code = (
+        f"import os, sys, time; sys.path.insert(0, {str(plain_stage.programs)!r});"
+        "from tamper import signal_by_file;"
+        "pid = os.fork() or time.sleep(20); signal_by_file(pid); print(os.waitpid(pid, 0)[1])"
+    )
+    ran = plain_stage.bare([plain_stage.product.python, "-c", code])
+    assert ran.stdout.split() == ["9"], ran
+
+
 def test_listens_succeed_bare(plain_stage: Stage) -> None:
     ran = plain_stage.bare(plain_stage.program("listening.py"))
     assert set(ran.report.values()) == {"ok"}, ran

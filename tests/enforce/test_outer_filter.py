@@ -52,6 +52,37 @@ def test_doctor_names_the_refused_call_its_cost_and_the_way_out(
     assert found["exit"]["because"] == [f"{code.value}: {row['detail']}"], found["exit"]
 
 
+@pytest.mark.parametrize(
+    ("words", "identity"),
+    [
+        (calls("process_vm_writev"), "process.write"),
+        (calls("tgkill"), "thread.interrupt"),
+        (calls("socket:0:16"), "unix.sockets"),
+        (calls("prlimit64"), "descriptors.limit"),
+    ],
+)
+def test_doctor_names_what_only_some_runs_need(
+    root_stage: Stage, words: str, identity: str
+) -> None:
+    doctor = root_stage.product.flowproof("doctor", "--format", "json")
+    ran = root_stage.bare([*root_stage.program("outer.py", words), *doctor])
+    found = json.loads(ran.stdout)
+    assert (ran.code, found["lanes"]["connect"]) == (0, "enforced"), ran
+    (row,) = [row for row in found["extras"] if not row["ok"]]
+    assert row["id"] == identity, row
+    assert "EPERM" in row["detail"], row
+    assert row["cost"], row
+    assert row["help"], row
+
+
+def test_doctor_tells_a_plain_user_of_programs_that_shut_their_memory(plain_stage: Stage) -> None:
+    doctor = plain_stage.product.flowproof("doctor", "--format", "json")
+    ran = plain_stage.bare(doctor)
+    (row,) = [row for row in json.loads(ran.stdout)["extras"] if not row["ok"]]
+    assert (ran.code, row["id"]) == (0, "process.shut-memory"), ran
+    assert "CAP_SYS_PTRACE" in row["help"], row
+
+
 def test_thread_that_cannot_be_started_stops_the_run_before_its_command(stage: Stage) -> None:
     path = stage.flow(Y0, stage.program(*REACH))
     ran = stage.contained(path, before=stage.program("outer.py", calls("clone3")))

@@ -76,8 +76,10 @@ class ProcfsCalls(Library):
             if not name.isdigit():
                 continue
             try:
-                with open(f"/proc/{name}/stat", encoding="latin-1") as file:
-                    parent = file.read().rpartition(")")[2].split()[1]
+                with open(
+                    f"/proc/{name}/stat", "rb"
+                ) as file:  # a decoder would be loaded from disk
+                    parent = file.read().rpartition(b")")[2].split()[1]
             except (FileNotFoundError, ProcessLookupError):
                 continue
             if int(parent) == pid:

@@ -4,19 +4,23 @@ RUNS``."""
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import signal
+import socket
 import sys
 
 from probe import attempt, libc, report
 
-__all__ = ["parent_of"]
+__all__ = ["parent_of", "signal_by_file"]
 
 NUMBERS = {
     "x86_64": {"ptrace": 101, "process_vm_writev": 311},
     "aarch64": {"ptrace": 117, "process_vm_writev": 271},
 }[os.uname().machine]
 PIDFD_OPEN, PIDFD_GETFD = 434, 438  # asm-generic/unistd.h, and the same on x86_64
+PIDFD_SEND_SIGNAL = 424
+F_SETSIG = 10  # asm-generic/fcntl.h
 PTRACE_SEIZE = 0x4206  # linux/ptrace.h
 
 
@@ -65,7 +69,17 @@ def _end(pid: int) -> dict[str, str]:
     return {
         "stop": attempt(lambda: os.kill(pid, signal.SIGSTOP)),
         "kill": attempt(lambda: os.kill(pid, signal.SIGKILL)),
+        "handle": attempt(lambda: _call(PIDFD_SEND_SIGNAL, _call(PIDFD_OPEN, pid, 0), 9, None, 0)),
     }
+
+
+def signal_by_file(pid: int) -> None:
+    """Have the kernel signal *pid* when data arrives; whoever asks is told of no refusal."""
+    near, far = socket.socketpair()
+    fcntl.fcntl(near, fcntl.F_SETOWN, pid)
+    fcntl.fcntl(near, F_SETSIG, signal.SIGKILL)
+    fcntl.fcntl(near, fcntl.F_SETFL, fcntl.fcntl(near, fcntl.F_GETFL) | os.O_ASYNC)
+    far.send(b"x")
 
 
 def _overwrite(runs: str) -> dict[str, str]:
@@ -87,6 +101,7 @@ def main() -> None:
         reached[name] = _reach(pid)
         if "--without-kill" not in sys.argv:
             reached[name] |= _end(pid)
+            signal_by_file(pid)
     report(**reached, files=_overwrite(sys.argv[-1]))
 
 
