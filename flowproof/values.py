@@ -6,6 +6,8 @@ more than the whole of a bare interpreter start. Type checkers see a frozen data
 
 from __future__ import annotations
 
+from flowproof.constructors import constructor
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,75 +124,21 @@ class Value(metaclass=_ValueType):
         return self
 
 
-# Constructors written out by number of fields, with which values are built where nothing is checked: a
-# compile builds them by the hundred thousand, and the loop of `Value.__init__` takes twice as long. They
-# are not made from text at start-up: compiling one takes longer than most commands build values.
-
-
-def _of_1(p0: Any) -> Any:
-    def build(self: object, a: object) -> None:
-        p0(self, a)
-
-    return build
-
-
-def _of_2(p0: Any, p1: Any) -> Any:
-    def build(self: object, a: object, b: object) -> None:
-        p0(self, a)
-        p1(self, b)
-
-    return build
-
-
-def _of_3(p0: Any, p1: Any, p2: Any) -> Any:
-    def build(self: object, a: object, b: object, c: object) -> None:
-        p0(self, a)
-        p1(self, b)
-        p2(self, c)
-
-    return build
-
-
-def _of_4(p0: Any, p1: Any, p2: Any, p3: Any) -> Any:
-    def build(self: object, a: object, b: object, c: object, d: object) -> None:
-        p0(self, a)
-        p1(self, b)
-        p2(self, c)
-        p3(self, d)
-
-    return build
-
-
-def _of_5(p0: Any, p1: Any, p2: Any, p3: Any, p4: Any) -> Any:
-    def build(self: object, a: object, b: object, c: object, d: object, e: object) -> None:
-        p0(self, a)
-        p1(self, b)
-        p2(self, c)
-        p3(self, d)
-        p4(self, e)
-
-    return build
-
-
-_SIZES: tuple[Any, ...] = (_of_1, _of_2, _of_3, _of_4, _of_5)
 _written: set[Any] = set()
-_Function: Any = type(_of_1)
+_Function: Any = type(lambda: None)
 
 
 def _constructor(made: Any) -> Any:
-    """Return the constructor of a class: one that is written out where there is one for its fields, and
-    nothing of it is checked; else that of `Value`.
+    """Return the constructor of a class: one that is written out where there is one for its fields, else
+    that of `Value`.
     """
     fields, defaults = made.__fields__, made.__defaults__
     behind = tuple(defaults[field] for field in fields if field in defaults)
     required = fields[: len(fields) - len(behind)]
-    if (
-        made.__post_init__ is not Value.__post_init__
-        or not 0 < len(fields) <= len(_SIZES)
-        or any(field in defaults for field in required)
-    ):
+    checked = made.__post_init__ is not Value.__post_init__
+    build = constructor(made.__puts__, made.__post_init__ if checked else None)
+    if build is None or any(field in defaults for field in required):
         return Value.__init__
-    build = _SIZES[len(fields) - 1](*made.__puts__)
     # parameters are called as the fields are, so that the interpreter itself matches keywords
     code = build.__code__.replace(co_varnames=("self", *fields))
     found = _Function(code, {}, "__init__", behind, build.__closure__)

@@ -427,27 +427,37 @@ def compare_filters(artifact: Artifact, judge: Judge, held: Iterable[Connect | L
     """Compare what the filter set of *artifact* does to the events *held* with what they mean."""
     assert artifact.filters is not None
     for event in held:
-        if isinstance(event, Listen):
-            attempt = Attempt(
-                f"ALE_AUTH_LISTEN_V{event.family}",
-                6,
-                local=(event.family, event.address),
-                local_port=event.port,
-                wildcard=event.address == 0,
-            )
-        else:
-            attempt = Attempt(
-                f"ALE_AUTH_CONNECT_V{event.family}",
-                6 if event.protocol == "tcp" else 17,
-                remote=(event.family, event.address),
-                remote_port=event.port,
-            )
-        ruling = classify(artifact.filters, attempt)
         judged, _ = judge(event)
-        assert ruling.permitted is (judged.handling == "let-through"), (str(event), ruling, judged)
-        if judged.by is not None:
-            assert judged.by in ruling.rules, (str(event), ruling, judged)
-        assert classify(artifact.filters, replace(attempt, ours=False)).permitted
+        for attempt in _attempts(event):
+            ruling = classify(artifact.filters, attempt)
+            passes = judged.handling == "let-through"
+            assert ruling.permitted is passes, (str(event), attempt, ruling, judged)
+            if judged.by is not None:
+                assert judged.by in ruling.rules, (str(event), attempt, ruling, judged)
+            others = replace(attempt, sids=("S-1-5-18",))
+            assert classify(artifact.filters, others).permitted
+
+
+def _attempts(event: Connect | Listen) -> Iterator[Attempt]:
+    """Yield the ways in which the platform may classify *event*: IPv4 of a dual-stack socket is seen at the
+    IPv6 layer, and a listen on every address may have none.
+    """
+    places: list[tuple[int, int] | None] = [(event.family, event.address)]
+    layers = [event.family]
+    if event.family == 4:
+        places.append((6, 0xFFFF << 32 | event.address))
+        layers.append(6)
+    if isinstance(event, Listen) and event.address == 0:
+        places.append(None)
+        layers.append(event.family)
+    for place, layer in zip(places, layers, strict=True):
+        if isinstance(event, Listen):
+            name = f"ALE_AUTH_LISTEN_V{layer}"
+            yield Attempt(name, 6, local=place, local_port=event.port)
+        else:
+            name = f"ALE_AUTH_CONNECT_V{layer}"
+            protocol = 6 if event.protocol == "tcp" else 17
+            yield Attempt(name, protocol, remote=place, remote_port=event.port)
 
 
 # --- binding

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -32,6 +32,29 @@ class Wide(Value):
     d: int
     e: int
     f: int = 6
+
+
+class Fourteen(Value):
+    """As many fields as a rule of the IR has, and a check as there."""
+
+    left: int
+    b: int = 0
+    c: int = 0
+    d: int = 0
+    e: int = 0
+    f: int = 0
+    g: int = 0
+    h: int = 0
+    i: int = 0
+    j: int = 0
+    k: int = 0
+    l: int = 0  # noqa: E741  a letter as the others
+    m: int = 0
+    right: int = 7
+
+    def __post_init__(self) -> None:
+        if self.left > self.right:
+            raise ValueError("left is over right")
 
 
 class Longer(Pair):
@@ -64,7 +87,7 @@ def test_fields_are_given_by_place_by_name_and_by_default(kind: type[Value]) -> 
     assert kind(1, 2) != kind(1, 3)
 
 
-@pytest.mark.parametrize("kind", [*KINDS, Wide])
+@pytest.mark.parametrize("kind", [*KINDS, Wide, Fourteen])
 def test_what_is_no_field_is_refused(kind: type[Value]) -> None:
     sound = range(len(kind.__fields__))
     with pytest.raises(TypeError):
@@ -83,14 +106,31 @@ def test_many_fields_with_a_default_among_them() -> None:
         Wide(1, 2, 3, 4)  # type: ignore[call-arg]  # it is what is tried
 
 
+@pytest.mark.parametrize("count", range(1, 16))
+@pytest.mark.parametrize("checked", [False, True])
+def test_fields_of_any_number_are_each_in_their_place(count: int, checked: bool) -> None:
+    names = [f"f{at}" for at in range(count)]
+    checks: list[object] = []
+    body: dict[str, object] = {"__annotations__": dict.fromkeys(names, "int")}
+    if checked:
+        body["__post_init__"] = lambda self: checks.append(self)  # noqa: PLW0108  a function, to be a method
+    metaclass: Any = type(Value)
+    kind = metaclass("Made", (Value,), body)
+    value = kind(*range(count))
+    assert [getattr(value, name) for name in names] == list(range(count))
+    assert value == kind(**{name: at for at, name in enumerate(names)})
+    assert len(checks) == (2 if checked else 0)
+
+
 def test_a_field_more_than_the_class_above_has() -> None:
     assert Longer(1).more == 8
     assert Longer(1, 2, 3).__fields__ == ("left", "right", "more")
 
 
 def test_an_invalid_value_is_never_built_and_never_replaced_into() -> None:
-    with pytest.raises(ValueError, match="over"):
-        Checked(8)
+    for kind in (Checked, Fourteen):
+        with pytest.raises(ValueError, match="over"):
+            kind(8)
     with pytest.raises(ValueError, match="over"):
         replace(Checked(1), left=9)
 

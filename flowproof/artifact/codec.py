@@ -13,6 +13,7 @@ from flowproof.artifact.files import file_rows_to_json, read_file_rows
 from flowproof.artifact.model import (
     PLANES,
     Artifact,
+    Difference,
     Entry,
     Fidelity,
     FixedReply,
@@ -49,6 +50,8 @@ _CLAIMS = ("none", "report", "behaviour", "containment", "containment+behaviour"
 _ACTIONS = ("connect", "listen", "files", "execute", "call")
 _KINDS = ("authored", "short-form", "default", "implied")
 _CLASSES = ("exact", "observed", "over-blocks", "not-applicable", "over-permits", "unsupported")
+_DIFFERENCES = ("over-blocks", "over-permits", "other-rule", "not-applicable", "unsupported")
+_PLACES = (*PLANES, "unix", "binding", "counting", "meaning")
 _SPECIAL = ("families", "foreign-abi", "unreadable", "unix")
 _PORTS = 65536
 _U32 = 1 << 32
@@ -99,6 +102,7 @@ def to_json(artifact: Artifact) -> dict[str, Any]:
         "lanes": list(artifact.lanes),
         "rules": [_rule(rule) for rule in artifact.rules],
         "fidelity": [_plain(row) for row in artifact.fidelity],
+        "differences": [_plain(one) for one in artifact.differences],
         "tables": _tables(artifact.tables),
         "symbols": [_plain(symbol) for symbol in artifact.symbols],
         "program": _program(artifact.program) if artifact.program else None,
@@ -209,6 +213,7 @@ def from_json(value: object) -> Artifact:
         verification=root["verification"].text(),
         digests={name: _read_digest(node) for name, node in root["digests"].members().items()},
         tool=root["tool"].text(),
+        differences=root["differences"].each(lambda node: _read_difference(node, count)),
     )
 
 
@@ -243,6 +248,19 @@ def _read_fidelity(node: Node) -> Fidelity:
         _read_class(held["refusing"]),
         _read_class(held["counting"]),
         held["reason"].maybe_text(),
+    )
+
+
+def _read_difference(node: Node, rules: int) -> Difference:
+    held = node.object(Difference.__fields__)
+    return Difference(
+        kind=held["kind"].word(_DIFFERENCES),
+        subject=held["subject"].text(),
+        where=held["where"].word(_PLACES),
+        rules=held["rules"].numbers(rules, "a rule"),
+        policy=held["policy"].text(),
+        target=held["target"].text(),
+        cells=held["cells"].each(Node.text),
     )
 
 

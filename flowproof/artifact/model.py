@@ -18,6 +18,7 @@ __all__ = [
     "PLANES",
     "Artifact",
     "Decision",
+    "Difference",
     "Entry",
     "Fidelity",
     "FixedReply",
@@ -88,6 +89,25 @@ class Fidelity(Value):
     refusing: str | None
     counting: str | None
     reason: str | None
+
+
+class Difference(Value):
+    """Where the target does otherwise than the decision tables say, which are what Linux decides by.
+
+    *kind*: over-blocks, over-permits, other-rule (the same is done in the name of another rule),
+    not-applicable (not seen) or unsupported (not taken into account). *subject* is the row of `Fidelity`
+    that states it, *where* a plane of the tables, or ``unix``, ``binding``, ``counting`` or ``meaning``.
+    *policy* and *target* say in words what each does; *cells* are all of the attempts it is about, joined
+    where they touch: addresses with ports, paths, names.
+    """
+
+    kind: str
+    subject: str
+    where: str
+    rules: tuple[int, ...]
+    policy: str
+    target: str
+    cells: tuple[str, ...]
 
 
 class Decision(Value):
@@ -262,8 +282,9 @@ class Artifact(Value):
 
     *lanes*: the lanes that a run of it engages. *hosts*: names that ``--hosts`` bound at compile time, to
     addresses in text form. *filters* is the WFP filter set as JSON-shaped data (windows targets only).
-    *verification* says what was proved at compile. *digests* hold ``ir``, ``grammar`` and the source
-    files (``file:<name>``), as ``sha256:…``.
+    *differences* list where a filter set does otherwise than the tables, each with all of its cells; a
+    Linux target has none. *verification* says what was proved at compile. *digests* hold ``ir``,
+    ``grammar`` and the source files (``file:<name>``), as ``sha256:…``.
     """
 
     target: str
@@ -280,3 +301,4 @@ class Artifact(Value):
     verification: str
     digests: Mapping[str, str]
     tool: str
+    differences: tuple[Difference, ...] = ()

@@ -131,7 +131,9 @@ class Destinations(Value):
     unix: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.region or self.anything or self.otherwise or self.symbols or self.unix)
+        return bool(
+            self.region.planes or self.anything or self.otherwise or self.symbols or self.unix
+        )
 
     @property
     def bare_anything(self) -> bool:
@@ -174,15 +176,14 @@ class Rule(Value):
     def __post_init__(self) -> None:
         if self.verb not in VERBS or self.action not in ACTIONS or self.kind not in KINDS:
             raise ValueError(f"rule {self.id}: no such verb, action or kind")
-        about = self.targets or self.places or self.tools
-        if not about and self.meaning not in MEANINGS:
+        if not (self.targets or self.places or self.tools) and self.meaning not in MEANINGS:
             raise ValueError(f"rule {self.id}: nothing to be about")
         if self.verb == "allow" and (
             self.targets.otherwise or (self.places and self.places.otherwise)
         ):
             raise ValueError(f"rule {self.id}: a complement under `allow`")
-        if (self.action == "files") is not bool(self.operations) or not (
-            set(self.operations) <= set(OPERATIONS)
+        if (self.action == "files") is not bool(self.operations) or (
+            self.operations and not set(self.operations) <= set(OPERATIONS)
         ):
             raise ValueError(f"rule {self.id}: file operations are of a rule about files")
         object.__setattr__(self, "_named", None)

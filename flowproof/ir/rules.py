@@ -37,7 +37,7 @@ def rule_of(
     name = "connect" if isinstance(action, tree.Connect) else "listen"
     protocols = action.protocols if isinstance(action, tree.Connect) else ()
     parts = sets.expand(action.destinations)
-    except_parts = sets.expand(action.exceptions)
+    except_parts = sets.expand(action.exceptions) if action.exceptions else []
     if parts is None or except_parts is None:
         return None
     _check_hosts(parts + except_parts, name, protocols, report)
@@ -49,7 +49,7 @@ def rule_of(
     exceptions = destinations(except_parts, "deny", name, protocols)
     if except_parts:  # by text: an exception as wide as loopback takes that out as well
         exceptions = replace(exceptions, region=raw_union(except_parts, name, protocols))
-    _check_exceptions(parts, except_parts, name, protocols, targets, report)
+        _check_exceptions(parts, except_parts, name, protocols, targets, report)
     if report.failures > before:
         return None
     rule = Rule(
@@ -131,8 +131,6 @@ def _check_exceptions(
     report: Report,
 ) -> None:
     """Report every exception that does not lie inside the targets, by text."""
-    if not except_parts:
-        return
     scopes = targets.anything + targets.otherwise
     wide = [_anything(part) for part in parts if isinstance(part.host, tree.Anything)]
     raw = raw_union(parts + wide, action, protocols)

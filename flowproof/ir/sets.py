@@ -68,7 +68,7 @@ class Sets:
         sound = True
         for destination in found:
             ports = (
-                port_sets.normal((part.low, part.high) for part in destination.ports.ranges)
+                port_sets.normal([(part.low, part.high) for part in destination.ports.ranges])
                 if destination.ports
                 else None
             )

@@ -40,7 +40,7 @@ def destinations(
         narrow = _is_narrow(part.host, action, metadata=not without_metadata)
         (narrow_parts if narrow else wide_parts).append(part)
     region = raw_union(narrow_parts, action, protocols)
-    if wide := raw_union(wide_parts, action, protocols):
+    if wide_parts and (wide := raw_union(wide_parts, action, protocols)):
         out = LOOPBACK + (METADATA if without_metadata else ())
         region = union_all((region, wide - Region.of(out)))
     others = [part for part in parts if not isinstance(part.host, _ADDRESSES)]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from itertools import zip_longest
 
-from flowproof.addresses import LAST, format_address
+from flowproof.addresses import LAST
+from flowproof.ir.cells import interval_words, port_words
 from flowproof.ir.ports import LAST_PORT
 
 TYPE_CHECKING = False
@@ -13,7 +14,17 @@ if TYPE_CHECKING:
 
     from flowproof.artifact.model import Artifact, Decision, Entry, Plane, PortTable, Rule, Symbol
 
-__all__ = ["columns", "decided", "fidelity", "heading", "rules", "some", "symbols", "tables"]
+__all__ = [
+    "columns",
+    "decided",
+    "differences",
+    "fidelity",
+    "heading",
+    "rules",
+    "some",
+    "symbols",
+    "tables",
+]
 
 _PLANES = {
     "tcp4": "connect tcp, IPv4",
@@ -97,6 +108,18 @@ def fidelity(artifact: Artifact) -> Iterator[str]:
     yield from columns(rows) if rows else ("  nothing to carry",)
 
 
+def differences(artifact: Artifact) -> Iterator[str]:
+    """Yield where the target does otherwise than the decision tables, which are what Linux decides by."""
+    if not artifact.differences:
+        return
+    yield "Differences from the decisions, which are what Linux does"
+    rows = [
+        (one.subject, one.kind, one.where, some(one.cells), f"{one.policy}; here {one.target}")
+        for one in artifact.differences
+    ]
+    yield from columns(rows)
+
+
 def symbols(artifact: Artifact) -> Iterator[str]:
     """Yield what a run binds to addresses before it starts, and what ``--hosts`` bound already."""
     if artifact.symbols:
@@ -127,15 +150,6 @@ def _symbol(symbol: Symbol) -> str:
             return f"${{{symbol.value}}}"
         case _:
             return symbol.value
-
-
-def port_words(ports: Sequence[tuple[int, int]]) -> str:
-    """Return a set of ports in words; none written is any."""
-    if not ports or tuple(ports) == ((0, LAST_PORT),):
-        return "any port"
-    parts = [str(low) if low == high else f"{low}-{high}" for low, high in ports]
-    single = len(parts) == 1 and "-" not in parts[0]
-    return f"port{'' if single else 's'} {','.join(parts)}"
 
 
 def tables(artifact: Artifact) -> Iterator[str]:
@@ -191,22 +205,15 @@ def _cells(
     for at, start in enumerate(plane.starts):
         last = plane.starts[at + 1] - 1 if at + 1 < len(plane.starts) else LAST[family]
         table = ports[plane.cells[at]]
-        where = "every address" if name.startswith("listen-any") else _interval(family, start, last)
+        where = (
+            "every address"
+            if name.startswith("listen-any")
+            else interval_words(family, start, last)
+        )
         for index, low in enumerate(table.starts):
             high = table.starts[index + 1] - 1 if index + 1 < len(table.starts) else LAST_PORT
             text = words[table.entries[index]]
             yield (where if index == 0 else "", port_words(((low, high),)), text)
-
-
-def _interval(family: int, first: int, last: int) -> str:
-    """Return an interval as an address, a network, or its two ends."""
-    if first == last:
-        return format_address(family, first)
-    size = last - first + 1
-    if size & (size - 1) == 0 and first % size == 0:
-        width = 32 if family == 4 else 128
-        return f"{format_address(family, first)}/{width - size.bit_length() + 1}"
-    return f"{format_address(family, first)} - {format_address(family, last)}"
 
 
 def _words(entry: Entry, artifact: Artifact) -> str:

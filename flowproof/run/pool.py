@@ -60,12 +60,23 @@ class Pool:
     @property
     def crowded(self) -> bool:
         """Tell whether half of the cap is in use: a reader no longer risks its own sleep then."""
-        return len(self.pending) >= THREADS // 2
+        return self.holds(THREADS // 2)
+
+    @property
+    def full(self) -> bool:
+        """Tell whether as many calls sleep as may."""
+        return self.holds(THREADS)
+
+    def holds(self, number: int) -> bool:
+        """Tell whether *number* calls sleep; a reader that was left and has ended its call is none."""
+        if len(self.pending) < number:
+            return False
+        return sum(bool(operation.started) for operation in tuple(self.pending)) >= number
 
     def submit(self, operation: Operation, work: Work) -> bool:
         """Have a call performed by a thread of the pool; False beyond the cap."""
         with self._lock:
-            if len(self.pending) >= THREADS or self._bytes + work.cost > _BYTES:
+            if self.full or self._bytes + work.cost > _BYTES:
                 return False
             operation.started = monotonic()
             self.pending.add(operation)

@@ -149,7 +149,6 @@ class Reader:
                     outcome = short(fields) if call == "connect" else found[1](caller, fields[6:])
                     if isinstance(outcome, Work):
                         self._later(outcome)
-                        operation.started = 0.0
                         continue
                     if outcome is None:  # about files: the kernel's to do; of a connect it never is
                         outcome, flags = 0, _GOES_ON
@@ -182,6 +181,9 @@ class Reader:
         own = self.operation
         operation = Operation()
         operation.id, operation.tid, operation.call = own.id, own.tid, own.call
+        own.started = (
+            0.0  # it is the pool's now: not to be counted twice, should this be taken over
+        )
         taken = self._pool.submit(operation, work)
         self._caller.crowded = (
             self._pool.crowded

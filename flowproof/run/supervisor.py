@@ -19,7 +19,7 @@ from flowproof.record.codes import Code
 from flowproof.run.caller import Caller, FaultError, Known, Operation, StaleError, Work
 from flowproof.run.journal import Journal
 from flowproof.run.listener import Listener
-from flowproof.run.pool import THREADS, Pool, start_thread
+from flowproof.run.pool import Pool, start_thread
 from flowproof.run.reader import Reader, dispatch
 from flowproof.run.tree import Tree
 
@@ -249,11 +249,11 @@ class Supervisor:
 
     def _take_over(self, reader: Reader) -> None:
         """Leave a stuck reader to its call, and start another; beyond the cap every call waits for it."""
-        if len(self._pool.pending) >= THREADS:
+        if self._pool.full:
             started = reader.operation.started
             if not self._full and started and monotonic() - started > _STUCK:
                 self._full = True
-                detail = f"{THREADS} calls sleep: a reader is stuck in {reader.operation.call}"
+                detail = f"too many calls sleep, and a reader is stuck in {reader.operation.call}"
                 self._journal.fault(reader.operation.tid, Code.WORKERS, "supervisor", detail)
             return
         self._full = False

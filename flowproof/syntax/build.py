@@ -6,6 +6,7 @@ import re
 
 from flowproof.diagnostics import Span
 from flowproof.syntax import hosts, paths
+from flowproof.syntax.driver import Token
 from flowproof.syntax.port_ranges import ports
 from flowproof.syntax.tree import (
     AddressClass,
@@ -59,7 +60,11 @@ class Builder:
     def __call__(self, rule: str, start: int, end: int, children: list[Any]) -> Any:  # noqa: ANN401  nodes of any kind
         """Return the node of a reduction of *rule* over ``value[start:end]``."""
         build, placed = _BUILDS[rule]
-        return build(self, self.place(start, end) if placed else self._whole, children)
+        if not placed:
+            return build(self, self._whole, children)
+        first = self._offsets[start]  # as in `place`, for every node of every sentence
+        last = self._offsets[end - 1] + 1 if end > start else first
+        return build(self, Span(self._source, first, last), children)
 
     def place(self, start: int, end: int) -> Span:
         """Return the place of ``value[start:end]``, as `Text.at` has it."""
@@ -95,8 +100,8 @@ class Builder:
         return ports(children[0].text, span, self._report)
 
     def _ports(self, span: Span, children: list[Any]) -> Ports | None:
-        if getattr(children[0], "type", "") == "PORT":
-            token = children[0]
+        token = children[0]
+        if isinstance(token, Token):  # `:443`; in braces each port was built by itself
             span = self.place(token.start + 1, token.end)
             children = [ports(token.text[1:], span, self._report)]
         else:
@@ -125,7 +130,7 @@ class Builder:
         return _Exceptions(children[0])
 
     def _protocols(self, _span: Span, children: list[Any]) -> _Protocols:
-        return _Protocols(token for token in children if token.type != "COMMA")
+        return _Protocols([token for token in children if token.type != "COMMA"])
 
     # actions
 
@@ -144,7 +149,7 @@ class Builder:
                     return None
         if _lacks(targets) or _lacks(exceptions):
             return None
-        words = tuple(token.text for token in protocols)
+        words = tuple([token.text for token in protocols])
         return Connect(words, tuple(targets), tuple(exceptions), span)
 
     def _listen(self, span: Span, children: list[Any]) -> Listen | None:

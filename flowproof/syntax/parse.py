@@ -7,6 +7,7 @@ from flowproof.resources import data
 from flowproof.syntax import unexpected
 from flowproof.syntax.build import Builder
 from flowproof.syntax.driver import BAD, END, Parser, tokens
+from flowproof.syntax.plans import Plans, built
 from flowproof.syntax.tables import TABLES
 from flowproof.syntax.tree import Anything
 
@@ -77,30 +78,38 @@ def parse_destinations(text: Text, report: Report) -> tuple[Destination, ...]:
 
 _MENDS = 20  # a sentence with more misspelt words is another language
 
-_current: Tables | None = None
+_current: tuple[Tables, Plans] | None = None
 
 
 def tables() -> Tables:
     """Return the tables in use: the generated ones, or Lark's where the grammar at hand differs."""
+    return _grammar()[0]
+
+
+def _grammar() -> tuple[Tables, Plans]:
     global _current  # noqa: PLW0603  the grammar is read once in a process
     if _current is None:
         from hashlib import sha256  # noqa: PLC0415
 
         grammar = data("grammar", "control.lark")
-        if sha256(grammar.encode()).hexdigest() == TABLES.digest:
-            _current = TABLES
-        else:
+        table = TABLES
+        if sha256(grammar.encode()).hexdigest() != TABLES.digest:
             from flowproof.syntax.lalr import build  # noqa: PLC0415  imports Lark
 
-            _current = build(grammar)
+            table = build(grammar)
+        _current = (table, Plans(table))
     return _current
 
 
 def _parse(start: str, text: Text, report: Report) -> Any:  # noqa: ANN401  the builder's nodes are of any kind
     """Feed the words of *text*; where one does not fit, say so, mend the sentence and go on."""
-    table = tables()
-    parser = Parser(table, start, Builder(text, report))
-    words = list(tokens(table, text.value))
+    table, plans = _grammar()
+    builder = Builder(text, report)
+    words = tokens(table, text.value)
+    plan = plans.plan(start, words)
+    if plan is not None:
+        return built(plan, words, builder)
+    parser = Parser(table, start, builder)
     broken = 0
     at = 0
     while at < len(words):

@@ -60,13 +60,17 @@ def verify(policy: Policy, data: bytes) -> Proof | Counterexample:
         return tables
     read, compared = tables
     if artifact["filters"] is None:
+        if artifact["differences"]:
+            return _listed(
+                "differences", artifact["differences"], "none: the tables are what decides"
+            )
         return Proof(ways, compared.cells, compared.kinds)
     from flowproof.verify.filters import compare_filters  # noqa: PLC0415  Windows only
 
-    filtered = compare_filters(bound, artifact["filters"], artifact["fidelity"], read)
+    filtered = compare_filters(bound, artifact, read)
     if filtered.difference is not None:
         return filtered.difference
-    return Proof(ways, compared.cells, compared.kinds, filtered.cells, filtered.stated)
+    return Proof(ways, compared.cells, compared.kinds, filtered.cells, filtered.kinds)
 
 
 def tables_of(policy: Policy, artifact: dict[str, Any]) -> tuple[Read, Compared] | Counterexample:

@@ -92,6 +92,22 @@ def _told(artifact: Artifact, policy: Policy) -> Iterator[str]:
             break
     if len(artifact.fidelity) != len(own.fidelity):
         yield f"fidelity: {len(artifact.fidelity)} rows, and there are {len(own.fidelity)}"
+    yield from _differences(artifact, own)
+
+
+def _differences(artifact: Artifact, own: Artifact) -> Iterator[str]:
+    """Yield the first difference that *artifact* leaves out, and the first that it adds."""
+    for held, other, what in (
+        (own.differences, artifact.differences, "is left out"),
+        (artifact.differences, own.differences, "is none"),
+    ):
+        left = [one for one in held if one not in other]
+        if left or len(set(held)) < len(held):
+            one = (left or list(held))[0]
+            yield (
+                f"differences: {one.subject} {one.kind}, {one.where} {one.cells[0]}"
+                f" ({one.policy}; {one.target}) {what if left else 'stands twice'}"
+            )
 
 
 def _end(

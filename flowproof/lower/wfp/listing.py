@@ -19,7 +19,6 @@ _WORDS = {
     "IP_LOCAL_ADDRESS": "local",
     "IP_REMOTE_PORT": "remote port",
     "IP_LOCAL_PORT": "local port",
-    "FLAGS": "flags",
 }
 _PROTOCOLS = {6: "tcp", 17: "udp"}
 _SHOWN = 12  # values of one field; the key of a filter is a digest over all of them
@@ -33,6 +32,7 @@ def listing(artifact: Artifact) -> str:
         list(common.heading(artifact)),
         list(common.rules(artifact)),
         list(common.fidelity(artifact)),
+        list(common.differences(artifact)),
         list(common.symbols(artifact)),
         list(_filters(dict(artifact.filters))),
         list(common.tables(artifact)) if artifact.lanes else [],
@@ -45,7 +45,10 @@ def _filters(held: dict[str, Any]) -> Iterator[str]:
     if not filters:
         yield "Filters: none; nothing is refused"
         return
-    yield f"Filters, {len(filters)} in one sublayer of a dynamic session, each for the run's identity only"
+    yield (
+        f"Filters, {len(filters)} in one sublayer (weight {held['sublayer']['weight']}) of a dynamic session,"
+        " each for the run's identity only"
+    )
     rows = [("layer", "weight", "action", "rules", "key", "conditions")]
     rows += [
         (
@@ -84,7 +87,7 @@ def _value(condition: dict[str, Any]) -> str:
             return f"{value[0]}-{value[1]}"
         case "UINT8":
             return _PROTOCOLS.get(value, str(value))
-        case "UINT32":
-            return "wildcard bind" if value == 8 else hex(value)
+        case "EMPTY":
+            return "unknown"
         case _:
             return str(value)

@@ -192,6 +192,7 @@ class Stage:
         before: list[str] | None = None,
         env: dict[str, str] | None = None,
         records: Path | None = None,
+        limit: float = LIMIT_SECONDS,
     ) -> Ran:
         """Run ``flowproof run PATH --format json`` behind the words *before*; its record is attached."""
         where = records or self.folder / "records"
@@ -199,6 +200,6 @@ class Stage:
         words = self.product.flowproof(
             "run", str(path), "--record", str(where), "--format", "json", *options
         )
-        ran = self.execute([*(before or []), *words], env=env)
+        ran = self.execute([*(before or []), *words], env=env, limit=limit)
         ran.keep(newest_record(where))
         return ran
