@@ -111,14 +111,14 @@ ELSEWHERE = {
     "assume": "tests/enforce/test_outer_filter.py",
     "send_timeout": "test_supervisor.py",
     "same_mounts": "test_file_calls.py",
-    "same_users": "test_paths.py",
+    "same_users": "test_resolved_paths.py",
     "root_of": "test_file_calls.py",
-    "folder_of": "test_paths.py",
-    "open_file": "test_paths.py",
-    "link_of": "test_paths.py",
+    "folder_of": "test_resolved_paths.py",
+    "open_file": "test_resolved_paths.py",
+    "link_of": "test_resolved_paths.py",
     "entry": "test_file_calls.py",
-    "target": "test_paths.py",
-    "is_procfs": "test_paths.py",
+    "target": "test_resolved_paths.py",
+    "is_procfs": "test_resolved_paths.py",
 }
 """Calls that are refused in other tests."""
 
