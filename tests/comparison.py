@@ -73,9 +73,12 @@ Told = tuple[bool, str | None, tuple[str, ...], tuple[str, ...]]
 VERBS = ("allow", "allow", "observe", "expect no", "deny", "never")
 
 
-def random_policy(rng: random.Random, names: bool = True) -> Policy:
+def random_policy(rng: random.Random, names: bool = True, hosts: tuple[str, ...] = HOSTS) -> Policy:
     """Return a policy that an author could have written: rules with errors are taken out again."""
-    rules = {f"r{at}": _sentence(rng, names) for at in rng.sample(range(20), rng.randint(2, 8))}
+    rules = {
+        f"r{at}": random_sentence(rng, names, hosts)
+        for at in rng.sample(range(20), rng.randint(2, 8))
+    }
     while True:
         found, report = resolved(rules)
         if found is not None:
@@ -86,20 +89,23 @@ def random_policy(rng: random.Random, names: bool = True) -> Policy:
             rules.pop(written[error.span.line - FIRST_RULE], None)
 
 
-def _sentence(rng: random.Random, names: bool) -> str:
+def random_sentence(rng: random.Random, names: bool = True, hosts: tuple[str, ...] = HOSTS) -> str:
+    """Return a rule, not always one that has a meaning."""
     verb = rng.choice(VERBS)
     listen = rng.random() < 0.25
-    targets = [_target(rng, verb, listen, names) for _ in range(rng.choice((1, 1, 1, 2, 3)))]
+    targets = [_target(rng, verb, listen, names, hosts) for _ in range(rng.choice((1, 1, 1, 2, 3)))]
     excepted = ""
     if rng.random() < 0.3:
-        excepted = f" except {_target(rng, 'allow', listen, names)}"
+        excepted = f" except {_target(rng, 'allow', listen, names, hosts)}"
     if listen:
         return f"{verb} listen on {', '.join(targets)}{excepted}"
     protocols = rng.choice(("", "", "", "tcp ", "udp ", "tcp, udp "))
     return f"{verb} connect {protocols}to {', '.join(targets)}{excepted}"
 
 
-def _target(rng: random.Random, verb: str, listen: bool, names: bool) -> str:
+def _target(
+    rng: random.Random, verb: str, listen: bool, names: bool, hosts: tuple[str, ...]
+) -> str:
     ports = rng.choice(PORTS)
     kind = rng.random()
     if kind < 0.2:
@@ -110,7 +116,7 @@ def _target(rng: random.Random, verb: str, listen: bool, names: bool) -> str:
         return rng.choice(UNIX)
     if kind < 0.6 and not listen and names:
         return rng.choice(NAMES) + ports
-    host = rng.choice(HOSTS)
+    host = rng.choice(hosts)
     return host.strip("[]") if host.startswith("[") and not ports else host + ports
 
 

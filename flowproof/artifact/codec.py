@@ -36,6 +36,7 @@ from flowproof.canonical import digest as digest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from flowproof.values import Value
@@ -157,23 +158,10 @@ def _family(plane: str) -> int:
 
 
 def _program(program: Program) -> dict[str, Any]:
-    """Instructions name their rules by ``causes``: few sets of rules, each written once."""
-    causes: dict[tuple[int, ...], int] = {}
-    instructions = [
-        {
-            "code": step.code,
-            "jt": step.jt,
-            "jf": step.jf,
-            "k": step.k,
-            "words": step.words,
-            "cause": causes.setdefault(step.rules, len(causes)),
-        }
-        for step in program.instructions
-    ]
     return {
         "arch": program.arch,
-        "instructions": instructions,
-        "causes": [list(rules) for rules in causes],
+        "instructions": [_plain(step) for step in program.instructions],
+        "causes": {name: list(rules) for name, rules in program.causes.items()},
         "trapped": [_plain(call) for call in program.trapped],
         "fixed": [_plain(reply) for reply in program.fixed],
         "refused": [_plain(call) for call in program.refused],
@@ -364,8 +352,10 @@ def _read_range(node: Node) -> tuple[int, int]:
 
 
 def _read_program(node: Node, rules: int) -> Program:
-    held = node.object((*Program.__fields__, "causes"))
-    causes = held["causes"].each(lambda cause: cause.numbers(rules, "a rule"))
+    held = node.object(Program.__fields__)
+    causes = {
+        name: cause.numbers(rules, "a rule") for name, cause in held["causes"].members().items()
+    }
     return Program(
         arch=held["arch"].text(),
         instructions=held["instructions"].each(lambda step: _read_instruction(step, causes)),
@@ -374,18 +364,19 @@ def _read_program(node: Node, rules: int) -> Program:
         refused=held["refused"].each(lambda call: RefusedCall(*_read_call(call, RefusedCall))),
         options=held["options"].each(_read_option),
         cached=held["cached"].each(_read_range),
+        causes=causes,
     )
 
 
-def _read_instruction(node: Node, causes: tuple[tuple[int, ...], ...]) -> Instruction:
-    held = node.object(("code", "jt", "jf", "k", "words", "cause"))
+def _read_instruction(node: Node, causes: Mapping[str, tuple[int, ...]]) -> Instruction:
+    held = node.object(Instruction.__fields__)
     return Instruction(
         held["code"].number(1 << 16),
         held["jt"].number(256),
         held["jf"].number(256),
         held["k"].number(_U32),
         held["words"].text(),
-        causes[held["cause"].number(len(causes), "a cause")],
+        held["causes"].each(lambda cause: cause.word(causes)),
     )
 
 

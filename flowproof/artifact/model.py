@@ -200,9 +200,9 @@ class Symbol(Value):
     *role* is target or except; *kind* is name, wildcard or variable; *ports* are inclusive ranges, empty
     for any port. Binding a target adds the rule to the lists its verb belongs to (allow → *allow*;
     deny, never → *refuse*; never, expect no, observe → *watch*) in the cells that the addresses cover and
-    *excepted* does not hold the rule; binding an exception takes the rule out of every list but
-    *excepted*, where it goes. *key* orders the rule within the list by precedence: never before deny,
-    then the smaller id.
+    *excepted* does not hold the rule; binding an exception takes the rule out of every list but *excepted*,
+    where it goes, and one of a refusal of `listen` takes implied rules out of *otherwise* too. *key* orders
+    the rule within the list by precedence: never before deny, then the smaller id.
     """
 
     rule: int
@@ -214,14 +214,16 @@ class Symbol(Value):
 
 
 class Instruction(Value):
-    """One ``struct sock_filter``, with the operation in words and the rules that made it exist."""
+    """One ``struct sock_filter``, with the operation in words and its *causes*: names out of
+    `Program.causes`, which hold the rules that made it exist.
+    """
 
     code: int
     jt: int
     jf: int
     k: int
     words: str = ""
-    rules: tuple[int, ...] = ()
+    causes: tuple[str, ...] = ()
 
 
 class TrappedCall(Value):
@@ -265,7 +267,9 @@ class RefusedOption(Value):
 
 class Program(Value):
     """The cBPF program of one architecture. *arch* is the name of the target architecture; *cached* are
-    ranges of numbers that the kernel allows without running it, where that was worked out.
+    ranges of numbers that the kernel allows without running it, where that was worked out. *causes* are the
+    parts of the program by name (connect, listen, families, foreign-abi, io-uring), with the rules that ask
+    for each.
     """
 
     arch: str
@@ -275,6 +279,7 @@ class Program(Value):
     refused: tuple[RefusedCall, ...]
     options: tuple[RefusedOption, ...] = ()
     cached: tuple[tuple[int, int], ...] = ()
+    causes: Mapping[str, tuple[int, ...]] = {}
 
 
 class Artifact(Value):

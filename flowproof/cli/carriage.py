@@ -29,6 +29,8 @@ def report_fidelity(artifact: Artifact, policy: Policy, report: Report, *, stric
     for row in artifact.fidelity:
         span = spans.get(row.subject)
         for half, fidelity in _halves(row):
+            if fidelity not in STOPPING and fidelity not in _NOTED:
+                continue
             subject = f"{artifact.target}: {_subject(row)}"
             message = f"{subject} is {fidelity} ({half}){_reason(row, span)}"
             if fidelity in STOPPING:
@@ -38,7 +40,7 @@ def report_fidelity(artifact: Artifact, policy: Policy, report: Report, *, stric
                     report.note(
                         STOPPING[fidelity], message, span, "a run of it is capability-error"
                     )
-            elif fidelity in _NOTED:
+            else:
                 report.note(_NOTED[fidelity], message, span)
 
 

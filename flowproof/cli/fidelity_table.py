@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from flowproof.artifact.model import Artifact, Difference, Fidelity
 
@@ -15,7 +15,7 @@ def as_text(artifacts: Sequence[Artifact]) -> str:
     """Return the table of *artifacts*, one for each target of one control, with the reasons below it, and
     where a target does otherwise than the others.
     """
-    from flowproof.lower.listing import columns, differences
+    from flowproof.lower.listing import differences
 
     rows = [("", *(artifact.target for artifact in artifacts))]
     notes: list[str] = []
@@ -27,7 +27,7 @@ def as_text(artifacts: Sequence[Artifact]) -> str:
             if row is not None and row.reason:
                 notes.append(f"  {subject}, {artifact.target}: {row.reason}")
         rows.append((subject, *cells))
-    text = [f"control  {artifacts[0].control}", "", *columns(rows)]
+    text = [f"control  {artifacts[0].control}", "", *_columns(rows)]
     if notes:
         text += ["", "Reasons", *notes]
     for artifact in artifacts:
@@ -35,6 +35,14 @@ def as_text(artifacts: Sequence[Artifact]) -> str:
         if told:
             text += ["", f"{told[0]}: {artifact.target}", *told[1:]]
     return "\n".join(text) + "\n"
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield *rows* with every column but the last as wide as its widest cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for cells in rows:
+        padded = [cell.ljust(width) for cell, width in zip(cells[:-1], widths, strict=False)]
+        yield f"  {'  '.join((*padded, cells[-1]))}".rstrip()
 
 
 def as_data(artifacts: Sequence[Artifact]) -> dict[str, object]:

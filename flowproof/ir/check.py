@@ -95,7 +95,7 @@ def _shadowed(policy: Policy, action: str, report: Report) -> None:
     for rule in policy.rules:
         if rule.action != action or rule.verb != "allow":
             continue
-        if not refused.covers(rule.named):
+        if (rule.named and not refused) or not refused.covers(rule.named):
             continue
         if not all(
             _symbol_refused(symbol, wide + by_symbol.get((symbol.kind, symbol.value), []))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flowproof.lower.listing import columns
+from flowproof.lower.listing import row
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,23 +13,23 @@ if TYPE_CHECKING:
 
 __all__ = ["file_lines"]
 
+_OPERATIONS = len("delete, rename, truncate, write")
+
 
 def file_lines(artifact: Artifact) -> Iterator[str]:
-    """Yield what a run counts of attempts at files, row by row."""
+    """Yield what a run counts of attempts at files, rule by rule."""
     if not artifact.tables.files:
         return
     yield "Attempts at files, let through"
-    rows = []
-    for row in artifact.tables.files:
-        rule = artifact.rules[row.rule]
+    for held in artifact.tables.files:
+        rule = artifact.rules[held.rule]
         told = {"allow": "left out by `anywhere else`", "observe": f"told by {rule.id}"}
-        where = _where(row.inside) + (" else" if row.otherwise else "")
-        if row.excepted is not None:
-            where += f" except {_where(row.excepted)}"
-        rows.append(
-            (", ".join(row.operations), told.get(rule.verb, f"counted by {rule.id}"), where)
-        )
-    yield from columns(rows)
+        where = _where(held.inside) + (" else" if held.otherwise else "")
+        if held.excepted is not None:
+            where += f" except {_where(held.excepted)}"
+        operations = ", ".join(held.operations)
+        said = f"{where}: {told.get(rule.verb, f'counted by {rule.id}')}"
+        yield f"  {row(operations, said, widths=(_OPERATIONS,))}"
 
 
 def _where(paths: PathSet) -> str:

@@ -56,6 +56,7 @@ class Code(Enum):
     NOT_CARRIED = "NOT_CARRIED"  # the artifact does not carry the rule
     NOT_ENFORCED = "NOT_ENFORCED"  # the lane's tier is too weak for the claim
     NOT_OBSERVED = "NOT_OBSERVED"
+    NOT_PROVEN = "NOT_PROVEN"  # nothing but its own word says that the artifact means its rules
     NOT_SECLUDED = "NOT_SECLUDED"  # the command could act through processes outside of the run
     NOT_SHIELDED = "NOT_SHIELDED"  # the command could signal the supervisor
     UNASSERTED = "UNASSERTED"  # a control without a rule that can be judged
@@ -128,9 +129,13 @@ ADVICE: dict[Code, str] = {
     Code.NOT_CARRIED: "see the fidelity table of the artifact",
     Code.NOT_ENFORCED: "run on a host where the lane is enforced; `flowproof doctor` tells",
     Code.NOT_OBSERVED: "run on a host where the lane is observed; `flowproof doctor` tells",
+    Code.NOT_PROVEN: (
+        "give `run` the policy that the artifact was compiled from (`--policy FILE`): it then proves the"
+        " artifact before it runs"
+    ),
     Code.NOT_SECLUDED: (
-        "run on a kernel with Landlock (Linux 5.19 or newer, `landlock` among the `lsm=`), or as no root"
-        " with Yama's ptrace_scope at 1"
+        "run on a kernel with Landlock (`landlock` among the `lsm=`; Linux 6.12 or newer contains, 5.19"
+        " observes), or, to observe, as no root with Yama's ptrace_scope at 1"
     ),
     Code.NOT_SHIELDED: (
         "run on Linux 6.12 or newer with `landlock` among the `lsm=`: from there on the command cannot signal"

@@ -76,8 +76,12 @@ class Account:
         run_id: str,
         run_set: str | None,
         shard: str | None,
+        *,
+        proven: bool = False,
     ) -> None:
         self.artifact = artifact
+        said = "none" if artifact.verification == "not verified" else "claimed"
+        self._proof = "proven" if proven else said
         self.command = command
         self.blocked: list[Reason] = []
         self.capabilities: tuple[Capability, ...] = ()
@@ -272,6 +276,7 @@ class Account:
             artifact=codec.digest(artifact),
             grammar=artifact.digests.get("grammar", ""),
             verification=artifact.verification,
+            proof=self._proof,
             sources=sources,
         )
 

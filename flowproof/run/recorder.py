@@ -85,15 +85,19 @@ def run(
     progress: Progress | None = None,
     run_set: str | None = None,
     shard: str | None = None,
+    proven: bool = False,
 ) -> Outcome:
     """Run *command* under *artifact*; leave the record under ``<record_root>/.flowproof/runs``.
+
+    *proven* tells that whoever calls has proved the artifact; what it says of itself is no proof, and no rule
+    passes by it.
 
     *progress* is told about twice a second, from when the command runs under its filter to its end: the
     seconds since, and how many attempts were let through and refused so far. Never raises for what a user
     or a kernel can cause.
     """
     run_id = new_run_id(time.time())
-    account = Account(artifact, command, run_id, run_set, shard)
+    account = Account(artifact, command, run_id, run_set, shard, proven=proven)
     try:
         folder = RunFolder(record_root, run_id)
     except UnwritableRecord as error:

@@ -245,7 +245,7 @@ class Builder:
     # the sentence
 
     def _verb(self, _span: Span, children: list[Any]) -> str:
-        return " ".join(token.text for token in children)
+        return " ".join([token.text for token in children])
 
     def _reason(self, _span: Span, children: list[Any]) -> str:
         return unescape(children[0].text)

@@ -69,7 +69,7 @@ def _action(action: Action) -> str:
 
 
 def _list(destinations: tuple[Destination, ...]) -> str:
-    return ", ".join(render_destination(each) for each in destinations)
+    return ", ".join([render_destination(each) for each in destinations])
 
 
 def _except(destinations: tuple[Destination, ...]) -> str:

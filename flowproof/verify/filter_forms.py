@@ -127,9 +127,9 @@ def _odd_value(condition: Condition) -> str | None:
     if kind == "EMPTY" and condition["field"] != "IP_LOCAL_ADDRESS":
         return f"an empty {condition['field']}"
     if kind in ("V4_ADDR_MASK", "V6_ADDR_MASK"):
-        first, last = _network(value)
-        base = parse_address(value.partition("/")[0])
-        if base is None or base[1] != first or last < first:
+        base, _, prefix = value.partition("/")
+        parsed = parse_address(base)
+        if parsed is None or parsed[1] & (LAST[parsed[0]] >> int(prefix)):
             return f"{value} has bits behind its mask: no document says what they do"
     elif kind in ("UINT32", "BYTE_ARRAY16") and condition["field"].endswith("ADDRESS"):
         return f"an address as {kind}"

@@ -41,6 +41,7 @@ class Proof(Value):
     a program), *cells* those of the decision tables, *classes* the kinds of them that were judged,
     *filtered* the cells of a filter set. *differences* are the kinds of its cells that the target is stated
     not to carry; the artifact lists each with all of its cells.
+    *bound* are the attempts that were compared with names and variables bound to addresses.
     """
 
     ways: int
@@ -48,12 +49,15 @@ class Proof(Value):
     classes: int
     filtered: int = 0
     differences: int = 0
+    bound: int = 0
 
     def __str__(self) -> str:
         parts = []
         if self.ways:
             parts.append(f"program over {self.ways} cells of all inputs")
         parts.append(f"tables over {self.cells} cells, {self.classes} kinds")
+        if self.bound:
+            parts.append(f"names bound at {self.bound} attempts")
         if self.filtered:
             parts.append(
                 f"filter set over {self.filtered} cells, {self.differences} kinds of them stated to differ"

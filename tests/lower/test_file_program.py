@@ -148,13 +148,15 @@ def _without_jset(held: Program) -> Program:
 
 
 @each_arch
-def test_each_instruction_names_a_rule_that_asked_for_it(arch: str) -> None:
+def test_each_instruction_names_the_operation_that_it_is_for(arch: str) -> None:
     held = compile_policy(
         policy({"d": "expect no delete under /a", "t": "observe truncate under /b"}),
         f"linux-{arch}",
     )
     assert held.program is not None
     ids = [rule.id for rule in held.rules]
+    asked = {name: [ids[rule] for rule in rules] for name, rules in held.program.causes.items()}
+    assert (asked["delete"], asked["truncate"]) == (["d"], ["t"])
     jset = [step for step in held.program.instructions if step.code == encoding.JSET]
     assert jset
-    assert all([ids[rule] for rule in step.rules] == ["t"] for step in jset)
+    assert all(step.causes == ("truncate",) for step in jset)

@@ -73,7 +73,7 @@ def checked(outcome: Outcome) -> Outcome:
 
 
 def do(tmp_path: Path, found: Artifact, what: Command, kernel: Kernel | None = None) -> Outcome:
-    return checked(run(found, what, record_root=str(tmp_path), kernel=kernel))
+    return checked(run(found, what, record_root=str(tmp_path), proven=True, kernel=kernel))
 
 
 def verdict(outcome: Outcome) -> tuple[Verdict, Code | None, ExitCode]:
@@ -99,6 +99,12 @@ class OlderLandlock(Kernel):
 
 
 # --- what a run shows ---
+
+
+def test_a_run_of_an_artifact_that_nobody_proved_is_not_green(tmp_path: Path) -> None:
+    outcome = checked(run(deny(), command("true"), record_root=str(tmp_path)))
+    assert verdict(outcome) == (CAPABILITY, Code.NOT_PROVEN, ExitCode.CAPABILITY)
+    assert outcome.record.policy.proof == "claimed"
 
 
 @pytest.mark.parametrize(
@@ -524,6 +530,7 @@ def test_a_ctrl_c_on_the_terminal_ends_the_run_with_a_complete_record(tmp_path: 
                 never(),
                 command("sh", "-c", "echo ready; read line; sleep 60"),
                 record_root=str(tmp_path),
+                proven=True,
             )
             code = int(outcome.exit_code)
         finally:
@@ -586,6 +593,7 @@ def test_a_recorder_that_is_killed_takes_the_tree_with_it_and_leaves_no_pass(
                 never(),
                 command("sh", "-c", f"echo $$ > {mark}; sleep 60"),
                 record_root=str(tmp_path),
+                proven=True,
             )
         finally:
             os._exit(0)
@@ -782,7 +790,7 @@ def test_a_record_that_cannot_be_written_is_an_evidence_error_and_nothing_runs(
 ) -> None:
     (tmp_path / ".flowproof").write_text("in the way")
     mark = tmp_path / "mark"
-    outcome = run(never(), started(mark), record_root=str(tmp_path))
+    outcome = run(never(), started(mark), record_root=str(tmp_path), proven=True)
     assert (outcome.exit_code, outcome.folder) == (ExitCode.EVIDENCE, None)
     told = outcome.record.controls[0].explanation
     assert "`--record`" in told  # running again alone would end the same way
@@ -794,7 +802,7 @@ def test_a_record_folder_that_may_not_be_written_in_is_an_evidence_error(tmp_pat
     tmp_path.chmod(0o555)  # it is root's, or else it is nobody's to write in
 
     def work() -> list[object]:
-        outcome = run(never(), command("true"), record_root=str(tmp_path))
+        outcome = run(never(), command("true"), record_root=str(tmp_path), proven=True)
         return [int(outcome.exit_code), outcome.reasons[0]]
 
     code, reason = as_user(NOBODY, work)
@@ -804,7 +812,10 @@ def test_a_record_folder_that_may_not_be_written_in_is_an_evidence_error(tmp_pat
 
 def test_a_record_that_the_command_removes_is_an_evidence_error(tmp_path: Path) -> None:
     outcome = run(
-        deny(), command("rm", "-rf", str(tmp_path / ".flowproof")), record_root=str(tmp_path)
+        deny(),
+        command("rm", "-rf", str(tmp_path / ".flowproof")),
+        record_root=str(tmp_path),
+        proven=True,
     )
     assert (outcome.exit_code, outcome.folder) == (ExitCode.EVIDENCE, None)
 
@@ -873,7 +884,14 @@ def test_the_addresses_that_a_name_was_bound_to_are_in_the_record(tmp_path: Path
 
 def test_runs_of_a_set_carry_its_id_and_shard(tmp_path: Path) -> None:
     outcome = checked(
-        run(deny(), command("true"), record_root=str(tmp_path), run_set="ci-7", shard="1/2")
+        run(
+            deny(),
+            command("true"),
+            record_root=str(tmp_path),
+            proven=True,
+            run_set="ci-7",
+            shard="1/2",
+        )
     )
     assert (outcome.record.run.set, outcome.record.run.shard) == ("ci-7", "1/2")
 
@@ -884,15 +902,16 @@ def test_progress_is_told_only_once_the_filter_is_in_force(tmp_path: Path) -> No
     def tell(seconds: float, through: int, refused: int) -> None:
         told.append((seconds, through, refused))
 
-    run(deny(), command("true"), record_root=str(tmp_path), progress=tell)
+    run(deny(), command("true"), record_root=str(tmp_path), proven=True, progress=tell)
     assert told
     assert all(seconds >= 0 for seconds, _, _ in told)
     told.clear()
-    run(deny(), command("no-such-program"), record_root=str(tmp_path), progress=tell)
+    run(deny(), command("no-such-program"), record_root=str(tmp_path), proven=True, progress=tell)
     run(
         deny(),
         command("true"),
         record_root=str(tmp_path),
+        proven=True,
         progress=tell,
         kernel=FaultyKernel({"send": EPERM}),
     )
@@ -911,6 +930,7 @@ def test_progress_counts_what_was_let_through_and_what_was_refused(tmp_path: Pat
         deny(),
         command(sys.executable, "-c", program),
         record_root=str(tmp_path),
+        proven=True,
         progress=lambda _, through, refused: told.append((through, refused)),
     )
     assert told[-1] == (1, 2)
@@ -980,7 +1000,7 @@ def test_a_run_inside_a_run_is_busy_and_its_command_never_starts(tmp_path: Path)
     mark = tmp_path / "mark"
     inner = (
         "import sys\nsys.path[:0] = {paths!r}\nfrom runnable import never, python\nfrom flowproof.run.recorder import run\n"
-        "o = run(never(), python({code!r}), record_root={root!r})\nprint(o.record.controls[0].code.value, int(o.exit_code))\n"
+        "o = run(never(), python({code!r}), record_root={root!r}, proven=True)\nprint(o.record.controls[0].code.value, int(o.exit_code))\n"
     ).format(
         paths=[str(Path(__file__).parent), str(Path(__file__).parents[2])],
         code=MARK.format(path=str(mark)),

@@ -86,6 +86,8 @@ AS_BARE = {
     "ptrace_scope": "a file that only a kernel with Yama has",
     "trace": "the self-test's attempt, which has to be refused",
     "thread_handles": "asked by doctor alone",
+    "ended": "asked of a process that hides its descriptors, which is a fault already",
+    "reach": "prepares other calls; a staged kernel is asked by its methods",
     "close": "an own descriptor",
     "located": "the quick way to where a path leads; refused, it is found step by step",
     "shutdown": "ends a call whose program is gone",

@@ -100,6 +100,12 @@ ADDED = {
     "a listen without an address": _adding(
         LISTEN, _condition("IP_LOCAL_ADDRESS", "EQUAL", "EMPTY", None)
     ),
+    **{
+        f"a listen at {network}": _adding(
+            f"ALE_AUTH_LISTEN_V{kind[1]}", _condition("IP_LOCAL_ADDRESS", "EQUAL", kind, network)
+        )
+        for kind, network in (("V4_ADDR_MASK", "0.0.0.0/32"), ("V6_ADDR_MASK", "::/128"))
+    },
     "a listen by the flag of a bind": _adding(
         LISTEN, _condition("FLAGS", "FLAGS_ANY_SET", "UINT32", 8)
     ),
@@ -110,6 +116,19 @@ ADDED = {
         ACCEPT, _condition("IP_LOCAL_ADDRESS", "EQUAL", "V4_ADDR_MASK", "0.0.0.0/0")
     ),
     "datagrams of strangers": _adding(ACCEPT, _condition("IP_PROTOCOL", "EQUAL", "UINT8", 17)),
+    "a listen on every IPv4 address, mapped": _adding(
+        "ALE_AUTH_LISTEN_V6",
+        _condition("IP_LOCAL_ADDRESS", "EQUAL", "V6_ADDR_MASK", "::ffff:0:0/128"),
+    ),
+    **{
+        f"protocol {protocol} at {layer}_V{family}": _adding(
+            f"ALE_AUTH_{layer}_V{family}", _condition("IP_PROTOCOL", "EQUAL", "UINT8", protocol)
+        )
+        for layer in ("CONNECT", "RECV_ACCEPT")
+        for family in (4, 6)
+        for protocol in (1, 6, 17, 58)
+    },
+    **{f"every listen, IPv{family}": _adding(f"ALE_AUTH_LISTEN_V{family}") for family in (4, 6)},
     "a bind": _adding("ALE_RESOURCE_ASSIGNMENT_V4"),
     "a layer below": _adding("OUTBOUND_TRANSPORT_V4"),
 }
@@ -184,6 +203,21 @@ def _narrow_listens(artifact: JSON) -> None:
         one["conditions"] = [c for c in one["conditions"] if c["value"] != "8000::/1"]
 
 
+def _narrowed_apart(artifact: JSON) -> None:
+    """Put a second address behind the ports of a permit: both then have to hold, and only one does."""
+    for one in artifact["filters"]["filters"]:
+        if one["layer"] == CONNECT and one["rules"] == ["api"]:
+            narrow = _condition("IP_REMOTE_ADDRESS", "EQUAL", "V4_ADDR_MASK", "10.0.0.0/32")
+            one["conditions"].append(narrow)
+
+
+def _bits_behind(artifact: JSON) -> None:
+    for one in artifact["filters"]["filters"]:
+        for condition in one["conditions"]:
+            if condition["value"] == "10.0.0.0/24":
+                condition["value"] = "10.0.0.5/24"
+
+
 def _second(name: str, value: object) -> Change:
     return lambda artifact: artifact["filters"]["filters"][1].update({name: value})
 
@@ -199,6 +233,8 @@ CHANGED: dict[str, tuple[Change, str]] = {
     "a filter has no name": (_second("name", ""), "filter 1"),
     "a weight is a truth value": (_second("weight", True), "filter 1"),
     "a weight is exact": (_second("weight", {"uint64": 1 << 63}), "filter 1"),
+    "a network is narrowed by another that stands apart": (_narrowed_apart, "api"),
+    "a network has bits behind its mask": (_bits_behind, "api"),
     "two filters have one key": (
         lambda a: a["filters"]["filters"].append(a["filters"]["filters"][0]),
         "filters",

@@ -138,7 +138,7 @@ def test_every_mutation_of_a_filter_is_decided(
     artifact = codec.to_json(compile_policy(meant, "windows"))
     tables = tables_of(meant, artifact)
     assert not isinstance(tables, Counterexample)
-    read, _ = tables
+    read, _, _ = tables
 
     def compared(mutant: JSON) -> Filtered:
         return compare_filters(meant, mutant, read)

@@ -38,32 +38,32 @@ AMOUNTS_TO: Mapping[str, tuple[str, ...]] = {
 _ALLOW, _DECIDE = "allow", "decide"
 
 
-def file_traps(plan: Plan, arch: str) -> dict[str, tuple[int, ...]]:
-    """Return the calls of *arch* that some rule about files needs to see, with those rules."""
-    rules = dict(plan.files)
-    found: dict[str, tuple[int, ...]] = {}
+def file_traps(plan: Plan, arch: str) -> dict[str, tuple[str, ...]]:
+    """Return the calls of *arch* that some rule about files needs to see, with the operations asked for."""
+    asked = dict(plan.files)
+    found: dict[str, tuple[str, ...]] = {}
     for call, operations in AMOUNTS_TO.items():
-        asking = {rule for operation in operations for rule in rules.get(operation, ())}
+        asking = tuple(operation for operation in operations if operation in asked)
         if asking and call in SYSCALLS[arch]:
-            found[call] = tuple(sorted(asking))
+            found[call] = asking
     return found
 
 
-def file_leaves(traps: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[str, tuple[int, ...]]]:
+def file_leaves(traps: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, tuple[str, ...]]]:
     """Return where each trapped call leads: to the supervisor, or to a look at its flags first."""
-    return {call: (_label(call) or _DECIDE, rules) for call, rules in traps.items()}
+    return {call: (_label(call) or _DECIDE, causes) for call, causes in traps.items()}
 
 
 def _label(call: str) -> str | None:
     return f"flags in args[{FLAGS[call]}]" if call in FLAGS else None
 
 
-def file_steps(plan: Plan, traps: Mapping[str, tuple[int, ...]]) -> Iterator[Step]:
+def file_steps(plan: Plan, traps: Mapping[str, tuple[str, ...]]) -> Iterator[Step]:
     """Yield the look at the flags: an open that neither writes, nor makes, nor truncates goes on."""
-    rules = dict(plan.files)
-    asking = tuple(sorted({*rules.get("truncate", ()), *rules.get("write", ())}))
+    asked = dict(plan.files)
+    asking = tuple(operation for operation in ("truncate", "write") if operation in asked)
     mask, words = O_TRUNC, "O_TRUNC"
-    if rules.get("write"):
+    if "write" in asked:
         mask, words = mask | O_ACCMODE | O_CREAT, "writing, O_CREAT or O_TRUNC"
     for argument in sorted(set(FLAGS.values())):
         calls = [call for call, held in FLAGS.items() if held == argument and call in traps]
