@@ -46,6 +46,7 @@ def facts(**changes: object) -> Facts:
         survivors=0,
         blocked=(),
         complete=True,
+        proof="proven",
         file_canary=True,
     )
     return replace(base, **changes)
