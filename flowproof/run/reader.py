@@ -181,13 +181,9 @@ class Reader:
         own = self.operation
         operation = Operation()
         operation.id, operation.tid, operation.call = own.id, own.tid, own.call
-        own.started = (
-            0.0  # it is the pool's now: not to be counted twice, should this be taken over
-        )
+        own.started = 0.0  # the pool's now: it counts once, should this reader be taken over
         taken = self._pool.submit(operation, work)
-        self._caller.crowded = (
-            self._pool.crowded
-        )  # only this fills it, and a takeover by a new reader
+        self._caller.crowded = self._pool.crowded  # nothing else fills it under a reader
         if taken:
             return
         for descriptor in work.descriptors:

@@ -146,7 +146,9 @@ def late(tmp_path: Path, call: str, errno: int, code: str) -> Outcome:
     mark = tmp_path / "begun"
     program = f"open({str(mark)!r}, 'w').close()\n{code}"
     found = python(program, env={"HERE": str(tmp_path)}, expect_exit=None)
-    return run(never(), found, record_root=str(tmp_path), kernel=Late(call, errno, mark))
+    return run(
+        never(), found, record_root=str(tmp_path), proven=True, kernel=Late(call, errno, mark)
+    )
 
 
 @pytest.mark.parametrize(("call", "errno", "code", "want"), REFUSED, ids=[r[0] for r in REFUSED])
