@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from authored import policy
 
-from flowproof.artifact.model import Artifact, Program
-from flowproof.cli.proving import finished
+from flowproof.artifact.model import Program
+from flowproof.cli.proving import Proven, finished
 from flowproof.lower.backend import compile_policy
 from flowproof.verify import bpf
 from flowproof.verify.cache import NUMBERS, cached
@@ -17,10 +17,10 @@ POLICY = policy({"rest": "deny connect to anything else"})
 
 
 def _program(arch: str) -> Program:
-    artifact = finished(POLICY, compile_policy(POLICY, f"linux-{arch}"))
-    assert isinstance(artifact, Artifact)
-    assert artifact.program is not None
-    return artifact.program
+    proven = finished(POLICY, compile_policy(POLICY, f"linux-{arch}"))
+    assert isinstance(proven, Proven)
+    assert proven.artifact.program is not None
+    return proven.artifact.program
 
 
 @pytest.mark.parametrize("arch", ARCH)
