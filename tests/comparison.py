@@ -73,9 +73,12 @@ Told = tuple[bool, str | None, tuple[str, ...], tuple[str, ...]]
 VERBS = ("allow", "allow", "observe", "expect no", "deny", "never")
 
 
-def random_policy(rng: random.Random, names: bool = True) -> Policy:
+def random_policy(rng: random.Random, names: bool = True, hosts: tuple[str, ...] = HOSTS) -> Policy:
     """Return a policy that an author could have written: rules with errors are taken out again."""
-    rules = {f"r{at}": _sentence(rng, names) for at in rng.sample(range(20), rng.randint(2, 8))}
+    rules = {
+        f"r{at}": random_sentence(rng, names, hosts)
+        for at in rng.sample(range(20), rng.randint(2, 8))
+    }
     while True:
         found, report = resolved(rules)
         if found is not None:
@@ -86,20 +89,23 @@ def random_policy(rng: random.Random, names: bool = True) -> Policy:
             rules.pop(written[error.span.line - FIRST_RULE], None)
 
 
-def _sentence(rng: random.Random, names: bool) -> str:
+def random_sentence(rng: random.Random, names: bool = True, hosts: tuple[str, ...] = HOSTS) -> str:
+    """Return a rule, not always one that has a meaning."""
     verb = rng.choice(VERBS)
     listen = rng.random() < 0.25
-    targets = [_target(rng, verb, listen, names) for _ in range(rng.choice((1, 1, 1, 2, 3)))]
+    targets = [_target(rng, verb, listen, names, hosts) for _ in range(rng.choice((1, 1, 1, 2, 3)))]
     excepted = ""
     if rng.random() < 0.3:
-        excepted = f" except {_target(rng, 'allow', listen, names)}"
+        excepted = f" except {_target(rng, 'allow', listen, names, hosts)}"
     if listen:
         return f"{verb} listen on {', '.join(targets)}{excepted}"
     protocols = rng.choice(("", "", "", "tcp ", "udp ", "tcp, udp "))
     return f"{verb} connect {protocols}to {', '.join(targets)}{excepted}"
 
 
-def _target(rng: random.Random, verb: str, listen: bool, names: bool) -> str:
+def _target(
+    rng: random.Random, verb: str, listen: bool, names: bool, hosts: tuple[str, ...]
+) -> str:
     ports = rng.choice(PORTS)
     kind = rng.random()
     if kind < 0.2:
@@ -110,7 +116,7 @@ def _target(rng: random.Random, verb: str, listen: bool, names: bool) -> str:
         return rng.choice(UNIX)
     if kind < 0.6 and not listen and names:
         return rng.choice(NAMES) + ports
-    host = rng.choice(HOSTS)
+    host = rng.choice(hosts)
     return host.strip("[]") if host.startswith("[") and not ports else host + ports
 
 
@@ -427,27 +433,37 @@ def compare_filters(artifact: Artifact, judge: Judge, held: Iterable[Connect | L
     """Compare what the filter set of *artifact* does to the events *held* with what they mean."""
     assert artifact.filters is not None
     for event in held:
-        if isinstance(event, Listen):
-            attempt = Attempt(
-                f"ALE_AUTH_LISTEN_V{event.family}",
-                6,
-                local=(event.family, event.address),
-                local_port=event.port,
-                wildcard=event.address == 0,
-            )
-        else:
-            attempt = Attempt(
-                f"ALE_AUTH_CONNECT_V{event.family}",
-                6 if event.protocol == "tcp" else 17,
-                remote=(event.family, event.address),
-                remote_port=event.port,
-            )
-        ruling = classify(artifact.filters, attempt)
         judged, _ = judge(event)
-        assert ruling.permitted is (judged.handling == "let-through"), (str(event), ruling, judged)
-        if judged.by is not None:
-            assert judged.by in ruling.rules, (str(event), ruling, judged)
-        assert classify(artifact.filters, replace(attempt, ours=False)).permitted
+        for attempt in _attempts(event):
+            ruling = classify(artifact.filters, attempt)
+            passes = judged.handling == "let-through"
+            assert ruling.permitted is passes, (str(event), attempt, ruling, judged)
+            if judged.by is not None:
+                assert judged.by in ruling.rules, (str(event), attempt, ruling, judged)
+            others = replace(attempt, sids=("S-1-5-18",))
+            assert classify(artifact.filters, others).permitted
+
+
+def _attempts(event: Connect | Listen) -> Iterator[Attempt]:
+    """Yield the ways in which the platform may classify *event*: IPv4 of a dual-stack socket is seen at the
+    IPv6 layer, and a listen on every address may have none.
+    """
+    places: list[tuple[int, int] | None] = [(event.family, event.address)]
+    layers = [event.family]
+    if event.family == 4:
+        places.append((6, 0xFFFF << 32 | event.address))
+        layers.append(6)
+    if isinstance(event, Listen) and event.address == 0:
+        places.append(None)
+        layers.append(event.family)
+    for place, layer in zip(places, layers, strict=True):
+        if isinstance(event, Listen):
+            name = f"ALE_AUTH_LISTEN_V{layer}"
+            yield Attempt(name, 6, local=place, local_port=event.port)
+        else:
+            name = f"ALE_AUTH_CONNECT_V{layer}"
+            protocol = 6 if event.protocol == "tcp" else 17
+            yield Attempt(name, protocol, remote=place, remote_port=event.port)
 
 
 # --- binding

@@ -94,6 +94,7 @@ def write_run(
     run_id: str | None = None,
     tier: str = "enforced",
     end: int = 0,
+    proof: str = "proven",
     **changes: object,
 ) -> Path:
     """Write the record that these facts amount to, and return its folder."""
@@ -105,6 +106,7 @@ def write_run(
     record = _record(
         control, rules, ir, run_id, model.Tier(tier, "by hand"), lane.sha256, len(lines)
     )
+    record = replace(record, policy=replace(record.policy, proof=proof))
     record = replace(record, command=replace(record.command, end=model.End("exit", end)))
     record = judged(replace(record, **changes), {"connect": lines})
     folder.link_lanes()
@@ -159,7 +161,7 @@ def _record(
         tool=model.Tool("flowproof", "0.1.0", "3.11.2"),
         host=model.Host("linux", "6.18", "x86_64", os.getuid(), ()),
         policy=model.PolicyInfo(
-            control, "A title", "linux-x86_64", ir, digest, digest, "by hand", ()
+            control, "A title", "linux-x86_64", ir, digest, digest, "by hand", "proven", ()
         ),
         lanes={
             "connect": model.LaneInfo(tier, "connect.jsonl", sha256, lines, truncated=False),

@@ -149,16 +149,41 @@ def filter_mutants(artifact: JSON) -> Iterator[Mutant]:
     for at, one in enumerate(filters):
         rest = (filters[:at], filters[at + 1 :])
         yield "filter dropped", with_filters([*rest[0], *rest[1]])
+        yield "filter twice", with_filters([*filters, one])
+        for kind, added in _added(one):
+            yield kind, with_filters([*filters, added])
         for kind, changed in _filter(one):
             yield kind, with_filters([*rest[0], changed, *rest[1]])
     for part, name, value in (
         ("session", "dynamic", False),
         ("sublayer", "weight", 1),
         ("sublayer", "key", "@other"),
+        ("sublayer", "flags", 1),
     ):
         changed = copy.deepcopy(artifact)
         changed["filters"][part][name] = value
         yield f"{part} changed", changed
+
+
+def _added(one: JSON) -> Iterator[Mutant]:
+    """Yield a permit beside filter *one* that outweighs it, for what it matches under one condition more."""
+    family = one["layer"][-1]
+    key = {**one, "key": one["key"][::-1].replace("-5", "-4"), "action": "permit", "weight": 15}
+    for field, match, kind, value in (
+        (
+            "IP_LOCAL_ADDRESS",
+            "EQUAL",
+            f"V{family}_ADDR_MASK",
+            "0.0.0.0/0" if family == "4" else "::/0",
+        ),
+        ("IP_LOCAL_PORT", "RANGE", "RANGE", [1, 65535]),
+        ("IP_REMOTE_PORT", "RANGE", "RANGE", [1, 65535]),
+        ("IP_PROTOCOL", "EQUAL", "UINT8", 47),
+        ("FLAGS", "FLAGS_ANY_SET", "UINT32", 1),
+    ):
+        condition = {"field": field, "match": match, "type": kind, "value": value}
+        user = one["conditions"][0]
+        yield "permit added", {**key, "rules": [], "conditions": [user, condition]}
 
 
 def _filter(one: JSON) -> Iterator[tuple[str, JSON]]:
@@ -170,10 +195,17 @@ def _filter(one: JSON) -> Iterator[tuple[str, JSON]]:
     for layer in ("CONNECT", "LISTEN", "RECV_ACCEPT"):
         if (other := f"ALE_AUTH_{layer}_V{family}") != one["layer"]:
             yield "layer changed", {**one, "layer": other}
+    yield "flag set", {**one, "flags": ["CLEAR_ACTION_RIGHT"]}
+    yield "name emptied", {**one, "name": ""}
     conditions = one["conditions"]
     for at, condition in enumerate(conditions):
         rest = (conditions[:at], conditions[at + 1 :])
         yield "condition dropped", {**one, "conditions": [*rest[0], *rest[1]]}
+        yield "condition put first", {**one, "conditions": [condition, *rest[0], *rest[1]]}
+        for name, other in (("match", "NOT_EQUAL"), ("type", "UINT32"), ("field", "FLAGS")):
+            if condition[name] != other:
+                listed = [*rest[0], {**condition, name: other}, *rest[1]]
+                yield f"{name} changed", {**one, "conditions": listed}
         for value in _values(condition):
             changed = {**condition, "value": value}
             yield "value changed", {**one, "conditions": [*rest[0], changed, *rest[1]]}
@@ -196,5 +228,5 @@ def _values(condition: JSON) -> Iterator[object]:
         width = 32 if family == 4 else 128
         flipped = address ^ (1 << (width - max(int(prefix), 1)))
         yield f"{format_address(family, flipped)}/{prefix}"
-    else:
+    elif isinstance(value, str):
         yield value + "x"

@@ -16,7 +16,7 @@ __all__ = ["MEASURES", "PROCESSES", "WARM", "Held", "Sample", "growth", "sample"
 WARM = 0.2
 """The share of a soak in which caches fill and threads start: growth is judged behind it."""
 PROCESSES = ("supervisor", "recorder")
-_HEAD = struct.Struct("=Qq")  # struct page: until, blocked; then the counters
+_HEAD = struct.Struct("=Q56s")  # struct page: until, asleep; then the counters
 
 
 class Held(NamedTuple):
@@ -62,10 +62,10 @@ def sample(at: float, recorder: int, page: Path) -> Sample | None:
         text = Path(f"/proc/{recorder}/task/{recorder}/children").read_text(encoding="ascii")
         (supervisor,) = map(int, text.split())
         data = page.read_bytes()
-        _until, blocked = _HEAD.unpack_from(data)
+        _until, asleep = _HEAD.unpack_from(data)
         place = _HEAD.size + 8 * counter_names().index("operations")
         (operations,) = struct.unpack_from("=Q", data, place)
-        return Sample(at, blocked, operations, _held(supervisor), _held(recorder))
+        return Sample(at, sum(asleep), operations, _held(supervisor), _held(recorder))
     except (OSError, ValueError, KeyError, struct.error):
         return None
 

@@ -59,7 +59,7 @@ enum counter { COUNTERS(ROW) COUNTED };
 /* Shared by all processes of the load, and read by the bench while it runs. */
 struct page {
   uint64_t until;  /* nanoseconds of CLOCK_MONOTONIC */
-  int64_t blocked; /* connects that sleep now */
+  uint8_t asleep[56]; /* not 0: the connect of this one sleeps now */
   uint64_t counted[COUNTED];
   int32_t survivors[SURVIVORS];
   char first[160]; /* the first failure in words */

@@ -218,26 +218,26 @@ void refusals(int index) {
   }
 }
 
-static int sleeping(const struct sockaddr_in *at, long limit) {
+static int sleeping(const struct sockaddr_in *at, int index, long limit) {
   struct timeval most = {limit / 1000, limit % 1000 * 1000};
   int sock = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most);
-  __atomic_add_fetch(&page->blocked, 1, __ATOMIC_RELAXED);
+  page->asleep[index] = 1;
   count(full_calls, 1);
   int error = connect(sock, (const struct sockaddr *)at, sizeof *at) < 0 ? errno : 0;
-  __atomic_sub_fetch(&page->blocked, 1, __ATOMIC_RELAXED);
+  page->asleep[index] = 0;
   close(sock);
   return error;
 }
 
-static void killed_asleep(const struct sockaddr_in *at) {
+static void killed_asleep(const struct sockaddr_in *at, int index) {
   int status;
   pid_t child = fork();
-  if (!child) _exit(sleeping(at, 0));
+  if (!child) _exit(sleeping(at, index, 0));
   usleep(700000);
   kill(child, SIGKILL);
   if (waitpid(child, &status, 0) != child || !WIFSIGNALED(status)) fail("a connect that should sleep", 0);
-  else __atomic_sub_fetch(&page->blocked, 1, __ATOMIC_RELAXED); /* it had no time to */
+  page->asleep[index] = 0; /* it had no time to */
   count(full_killed, 1);
 }
 
@@ -249,18 +249,18 @@ void blocked(int index) {
     int error;
     switch (turn % 3) {
       case 0:
-        error = sleeping(&at, 900);
+        error = sleeping(&at, index, 900);
         if (error != EINPROGRESS) fail("a connect past its time", error);
         count(full_timed_out, 1);
         break;
       case 1:
         every(500000);
-        error = sleeping(&at, 0);
+        error = sleeping(&at, index, 0);
         every(0);
         if (error != EINTR) fail("a connect interrupted", error);
         count(full_interrupted, 1);
         break;
-      default: killed_asleep(&at);
+      default: killed_asleep(&at, index);
     }
     count(operations, 1);
   }

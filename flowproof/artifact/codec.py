@@ -12,6 +12,7 @@ from flowproof.addresses import LAST, format_address, parse_address
 from flowproof.artifact.model import (
     PLANES,
     Artifact,
+    Difference,
     Entry,
     Fidelity,
     FixedReply,
@@ -34,6 +35,7 @@ from flowproof.canonical import digest as digest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from flowproof.values import Value
@@ -48,6 +50,8 @@ _CLAIMS = ("none", "report", "behaviour", "containment", "containment+behaviour"
 _ACTIONS = ("connect", "listen", "files", "execute", "call")
 _KINDS = ("authored", "short-form", "default", "implied")
 _CLASSES = ("exact", "observed", "over-blocks", "not-applicable", "over-permits", "unsupported")
+_DIFFERENCES = ("over-blocks", "over-permits", "other-rule", "not-applicable", "unsupported")
+_PLACES = (*PLANES, "unix", "binding", "counting", "meaning")
 _SPECIAL = ("families", "foreign-abi", "unreadable", "unix")
 _PORTS = 65536
 _U32 = 1 << 32
@@ -98,6 +102,7 @@ def to_json(artifact: Artifact) -> dict[str, Any]:
         "lanes": list(artifact.lanes),
         "rules": [_rule(rule) for rule in artifact.rules],
         "fidelity": [_plain(row) for row in artifact.fidelity],
+        "differences": [_plain(one) for one in artifact.differences],
         "tables": _tables(artifact.tables),
         "symbols": [_plain(symbol) for symbol in artifact.symbols],
         "program": _program(artifact.program) if artifact.program else None,
@@ -151,23 +156,10 @@ def _family(plane: str) -> int:
 
 
 def _program(program: Program) -> dict[str, Any]:
-    """Instructions name their rules by ``causes``: few sets of rules, each written once."""
-    causes: dict[tuple[int, ...], int] = {}
-    instructions = [
-        {
-            "code": step.code,
-            "jt": step.jt,
-            "jf": step.jf,
-            "k": step.k,
-            "words": step.words,
-            "cause": causes.setdefault(step.rules, len(causes)),
-        }
-        for step in program.instructions
-    ]
     return {
         "arch": program.arch,
-        "instructions": instructions,
-        "causes": [list(rules) for rules in causes],
+        "instructions": [_plain(step) for step in program.instructions],
+        "causes": {name: list(rules) for name, rules in program.causes.items()},
         "trapped": [_plain(call) for call in program.trapped],
         "fixed": [_plain(reply) for reply in program.fixed],
         "refused": [_plain(call) for call in program.refused],
@@ -207,6 +199,7 @@ def from_json(value: object) -> Artifact:
         verification=root["verification"].text(),
         digests={name: _read_digest(node) for name, node in root["digests"].members().items()},
         tool=root["tool"].text(),
+        differences=root["differences"].each(lambda node: _read_difference(node, count)),
     )
 
 
@@ -241,6 +234,19 @@ def _read_fidelity(node: Node) -> Fidelity:
         _read_class(held["refusing"]),
         _read_class(held["counting"]),
         held["reason"].maybe_text(),
+    )
+
+
+def _read_difference(node: Node, rules: int) -> Difference:
+    held = node.object(Difference.__fields__)
+    return Difference(
+        kind=held["kind"].word(_DIFFERENCES),
+        subject=held["subject"].text(),
+        where=held["where"].word(_PLACES),
+        rules=held["rules"].numbers(rules, "a rule"),
+        policy=held["policy"].text(),
+        target=held["target"].text(),
+        cells=held["cells"].each(Node.text),
     )
 
 
@@ -343,8 +349,10 @@ def _read_range(node: Node) -> tuple[int, int]:
 
 
 def _read_program(node: Node, rules: int) -> Program:
-    held = node.object((*Program.__fields__, "causes"))
-    causes = held["causes"].each(lambda cause: cause.numbers(rules, "a rule"))
+    held = node.object(Program.__fields__)
+    causes = {
+        name: cause.numbers(rules, "a rule") for name, cause in held["causes"].members().items()
+    }
     return Program(
         arch=held["arch"].text(),
         instructions=held["instructions"].each(lambda step: _read_instruction(step, causes)),
@@ -353,18 +361,19 @@ def _read_program(node: Node, rules: int) -> Program:
         refused=held["refused"].each(lambda call: RefusedCall(*_read_call(call, RefusedCall))),
         options=held["options"].each(_read_option),
         cached=held["cached"].each(_read_range),
+        causes=causes,
     )
 
 
-def _read_instruction(node: Node, causes: tuple[tuple[int, ...], ...]) -> Instruction:
-    held = node.object(("code", "jt", "jf", "k", "words", "cause"))
+def _read_instruction(node: Node, causes: Mapping[str, tuple[int, ...]]) -> Instruction:
+    held = node.object(Instruction.__fields__)
     return Instruction(
         held["code"].number(1 << 16),
         held["jt"].number(256),
         held["jf"].number(256),
         held["k"].number(_U32),
         held["words"].text(),
-        causes[held["cause"].number(len(causes), "a cause")],
+        held["causes"].each(lambda cause: cause.word(causes)),
     )
 
 

@@ -16,6 +16,7 @@ __all__ = [
     "PLANES",
     "Artifact",
     "Decision",
+    "Difference",
     "Entry",
     "Fidelity",
     "FixedReply",
@@ -86,6 +87,25 @@ class Fidelity(Value):
     refusing: str | None
     counting: str | None
     reason: str | None
+
+
+class Difference(Value):
+    """Where the target does otherwise than the decision tables say, which are what Linux decides by.
+
+    *kind*: over-blocks, over-permits, other-rule (the same is done in the name of another rule),
+    not-applicable (not seen) or unsupported (not taken into account). *subject* is the row of `Fidelity`
+    that states it, *where* a plane of the tables, or ``unix``, ``binding``, ``counting`` or ``meaning``.
+    *policy* and *target* say in words what each does; *cells* are all of the attempts it is about, joined
+    where they touch: addresses with ports, paths, names.
+    """
+
+    kind: str
+    subject: str
+    where: str
+    rules: tuple[int, ...]
+    policy: str
+    target: str
+    cells: tuple[str, ...]
 
 
 class Decision(Value):
@@ -176,9 +196,9 @@ class Symbol(Value):
     *role* is target or except; *kind* is name, wildcard or variable; *ports* are inclusive ranges, empty
     for any port. Binding a target adds the rule to the lists its verb belongs to (allow → *allow*;
     deny, never → *refuse*; never, expect no, observe → *watch*) in the cells that the addresses cover and
-    *excepted* does not hold the rule; binding an exception takes the rule out of every list but
-    *excepted*, where it goes. *key* orders the rule within the list by precedence: never before deny,
-    then the smaller id.
+    *excepted* does not hold the rule; binding an exception takes the rule out of every list but *excepted*,
+    where it goes, and one of a refusal of `listen` takes implied rules out of *otherwise* too. *key* orders
+    the rule within the list by precedence: never before deny, then the smaller id.
     """
 
     rule: int
@@ -190,14 +210,16 @@ class Symbol(Value):
 
 
 class Instruction(Value):
-    """One ``struct sock_filter``, with the operation in words and the rules that made it exist."""
+    """One ``struct sock_filter``, with the operation in words and its *causes*: names out of
+    `Program.causes`, which hold the rules that made it exist.
+    """
 
     code: int
     jt: int
     jf: int
     k: int
     words: str = ""
-    rules: tuple[int, ...] = ()
+    causes: tuple[str, ...] = ()
 
 
 class TrappedCall(Value):
@@ -241,7 +263,9 @@ class RefusedOption(Value):
 
 class Program(Value):
     """The cBPF program of one architecture. *arch* is the name of the target architecture; *cached* are
-    ranges of numbers that the kernel allows without running it, where that was worked out.
+    ranges of numbers that the kernel allows without running it, where that was worked out. *causes* are the
+    parts of the program by name (connect, listen, families, foreign-abi, io-uring), with the rules that ask
+    for each.
     """
 
     arch: str
@@ -251,6 +275,7 @@ class Program(Value):
     refused: tuple[RefusedCall, ...]
     options: tuple[RefusedOption, ...] = ()
     cached: tuple[tuple[int, int], ...] = ()
+    causes: Mapping[str, tuple[int, ...]] = {}
 
 
 class Artifact(Value):
@@ -258,8 +283,9 @@ class Artifact(Value):
 
     *lanes*: the lanes that a run of it engages. *hosts*: names that ``--hosts`` bound at compile time, to
     addresses in text form. *filters* is the WFP filter set as JSON-shaped data (windows targets only).
-    *verification* says what was proved at compile. *digests* hold ``ir``, ``grammar`` and the source
-    files (``file:<name>``), as ``sha256:…``.
+    *differences* list where a filter set does otherwise than the tables, each with all of its cells; a
+    Linux target has none. *verification* says what was proved at compile. *digests* hold ``ir``,
+    ``grammar`` and the source files (``file:<name>``), as ``sha256:…``.
     """
 
     target: str
@@ -276,3 +302,4 @@ class Artifact(Value):
     verification: str
     digests: Mapping[str, str]
     tool: str
+    differences: tuple[Difference, ...] = ()

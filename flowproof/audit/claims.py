@@ -20,7 +20,8 @@ _HELD = {
 def claim_words(rule: RuleRow, through: tuple[Through, ...] = ()) -> str:
     """Return what the run showed of *rule*, in words that claim no more than the evidence does.
 
-    *through*: loopback listeners outside the run that it connected to; they can carry traffic on.
+    *through*: listeners outside the run that it connected to, on loopback or on a unix socket; they can
+    carry traffic on.
     """
     match rule.verdict:
         case None:
@@ -40,7 +41,7 @@ def claim_words(rule: RuleRow, through: tuple[Through, ...] = ()) -> str:
 
 
 def through_words(through: tuple[Through, ...]) -> str:
-    """Return the exception that loopback listeners of others make of a claim."""
+    """Return the exception that listeners of others make of a claim."""
     places = ", ".join(
         f"{found.protocol} {_place(found.destination, found.port)}" for found in through
     )

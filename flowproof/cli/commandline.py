@@ -113,6 +113,7 @@ COMMANDS: dict[str, Command] = {
                     "DIR",
                     "write the record below DIR/.flowproof/runs (default: the folder of PATH)",
                 ),
+                Option("--policy", "FILE", "prove an artifact against FILE before it runs"),
                 Option("--allow-unverified", "", "run an artifact that says `not verified`"),
                 Option(
                     "--verbose", "", "print a line for each rule, also for those that met nothing"
@@ -122,7 +123,8 @@ COMMANDS: dict[str, Command] = {
             trailing=True,
             details=(
                 "PATH is a flow, a folder of flows, or a pack with the command to run behind `--`.\n"
-                "An artifact (`*.json`) takes a command too; `flowproof verify` proves one first."
+                "An artifact (`*.json`) takes a command too. What it says of its proof is its word, and no\n"
+                "rule passes by that: `--policy FILE` proves it first."
             ),
         ),
         Command(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from flowproof.ir.check import judged
+from flowproof.ir.model import OFF_LOOPBACK
+from flowproof.ir.regions import Region
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +33,9 @@ def lint(resolved: Resolved, report: Report) -> None:
 
 
 def note_packs(policy: Policy, report: Report) -> None:
-    """Report what the packs of a flow open: their allows, and their catch-alls that shrink."""
+    """Report what the packs of a flow open: their allows, their catch-alls that shrink, and what their
+    refusals except where a fixed meaning would refuse it.
+    """
     for rule in policy.rules:
         if rule.origin is None or rule.origin.pack is None:
             continue
@@ -54,6 +58,16 @@ def note_packs(policy: Policy, report: Report) -> None:
                     span,
                     "a refusal that no flow opens names its targets: `anything`",
                 )
+        if rule.refuses and (meaning := _lifted(rule, policy)) is not None:
+            excepted = rule.sentence.partition(" because ")[0].partition(" except ")[2]
+            report.note(
+                "FP102",
+                f"pack `{rule.origin.pack}` widens control `{policy.control}`: what `{rule.id}` excepts is"
+                f" let through: {excepted}",
+                span,
+                f"`{policy.control}.implied.{meaning}` or the default would refuse it; a catch-all of the"
+                " flow's own still does",
+            )
 
 
 def _opens(allow: Rule, catch_all: Rule) -> bool:
@@ -63,4 +77,37 @@ def _opens(allow: Rule, catch_all: Rule) -> bool:
         allow.verb == "allow"
         and allow.action == catch_all.action
         and (allow.origin is None or allow.origin.pack != catch_all.origin.pack)
+    )
+
+
+def _lifted(rule: Rule, policy: Policy) -> str | None:
+    """Return the fixed meaning that does not refuse something because *rule* excepts it, or None."""
+    excepted = rule.exceptions
+    if rule.action == "connect" and excepted.unix:
+        from flowproof.ir.evaluate import evaluate
+        from flowproof.ir.events import Unix
+
+        found = (evaluate(policy, Unix(path)) for path in excepted.unix)
+        if any((one.handling, one.by) == ("let-through", rule.id) for one in found):
+            return "unix"
+    if rule.action == "listen" and policy.connect_denies and excepted:
+        return "listen" if _listens(rule, policy) else None
+    return None
+
+
+def _listens(rule: Rule, policy: Policy) -> bool:
+    """Tell whether something off loopback that *rule* excepts is listened on by no rule's leave: it is what
+    the exception lifts. A variable may stand for any address.
+    """
+    from flowproof.ir.evaluate import evaluate
+    from flowproof.ir.events import Listen
+
+    if rule.exceptions.symbols:
+        return any(other.meaning == "listen" for other in policy.rules)
+    off_loopback = rule.exceptions.region & Region.of(OFF_LOOPBACK, ("tcp",))
+    return any(
+        (found.handling, found.by) == ("let-through", None)
+        for _, family, first, last, ports in off_loopback
+        if last  # `::` alone is every address, and not off loopback
+        for found in (evaluate(policy, Listen(family, first or 1, ports[0][0])),)
     )

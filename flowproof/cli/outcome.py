@@ -303,6 +303,7 @@ def as_data(file: str, control_id: str, outcome: Outcome) -> dict[str, object]:
         "folder": outcome.folder,
         "exit": {"code": int(outcome.exit_code), "because": list(outcome.reasons)},
         "run": record.run.id,
+        "proof": record.policy.proof,
         "verdict": control.verdict.value,
         "code": control.code.value if control.code else None,
         "explanation": control.explanation,

@@ -1,59 +1,56 @@
-"""What a reviewer reads of any artifact: its rules, how well they are carried, and the decision tables."""
+"""What a reviewer reads of any artifact: its rules, how well they are carried, and what becomes of attempts.
+
+A listing stays still under what does not concern it: every rule has lines of its own, no line is numbered or
+as wide as its neighbours, and where a rule was written stands at the end, as a rule in front moves that.
+"""
 
 from __future__ import annotations
 
-from itertools import zip_longest
-
-from flowproof.addresses import LAST, format_address
-from flowproof.ir.ports import LAST_PORT
+from flowproof.lower.rows import port_words, rows_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from flowproof.artifact.model import Artifact, Decision, Entry, Plane, PortTable, Rule, Symbol
+    from flowproof.artifact.model import Artifact, Decision, Entry, Rule, Symbol
 
-__all__ = ["columns", "decided", "fidelity", "heading", "rules", "some", "symbols", "tables"]
+__all__ = [
+    "decided",
+    "differences",
+    "fidelity",
+    "heading",
+    "places",
+    "row",
+    "rules",
+    "symbols",
+    "tables",
+]
 
-_PLANES = {
-    "tcp4": "connect tcp, IPv4",
-    "udp4": "connect udp, IPv4",
-    "tcp6": "connect tcp, IPv6",
-    "udp6": "connect udp, IPv6",
-    "listen4": "listen, IPv4",
-    "listen6": "listen, IPv6",
-    "listen-any4": "listen on 0.0.0.0 (every IPv4 address)",
-    "listen-any6": "listen on :: (every address)",
-}
+_PLANES: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
+    ("connect, IPv4", (("tcp4", "tcp"), ("udp4", "udp"))),
+    ("connect, IPv6", (("tcp6", "tcp"), ("udp6", "udp"))),
+    ("listen, IPv4", (("listen4", ""),)),
+    ("listen, IPv6", (("listen6", ""),)),
+    ("listen on 0.0.0.0 (every IPv4 address)", (("listen-any4", ""),)),
+    ("listen on :: (every address)", (("listen-any6", ""),)),
+)
 _SPECIAL = {
     "families": "a socket of another family, type or protocol",
     "foreign-abi": "a call of another ABI",
     "unreadable": "an address of no known kind",
     "unix": "a unix socket outside the run that no rule names",
 }
-_WIDEST = {"4": 33, "6": 48}  # characters of an interval of addresses, of all but a few of IPv6
-_SHOWN = 4  # ids of a list that has more than one of them to spare
+_CLASS = len("not-applicable")
+_WHERE = len("listen-any4")
+_SHOWN = 12  # cells of one difference
+_CLAIM = len("containment+behaviour")
+_KIND = len("short-form")
 
 
-def some(ids: Iterable[str]) -> str:
-    """Return *ids* as text, the first few of many."""
-    listed = list(ids)
-    if len(listed) > _SHOWN + 1:
-        return f"{', '.join(listed[:_SHOWN])} and {len(listed) - _SHOWN} more"
-    return ", ".join(listed)
-
-
-def columns(
-    rows: Sequence[Sequence[str]], indent: str = "  ", least: Sequence[int] = ()
-) -> Iterator[str]:
-    """Yield *rows* with every column but the last as wide as its widest cell, and *least* at the least:
-    a row more then moves no other.
-    """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)] if rows else []
-    widths = [max(pair) for pair in zip_longest(widths, least, fillvalue=0)]
-    for cells in rows:
-        padded = [cell.ljust(width) for cell, width in zip(cells[:-1], widths, strict=False)]
-        yield (indent + "  ".join((*padded, cells[-1]))).rstrip()
+def row(*cells: str, widths: Sequence[int]) -> str:
+    """Return *cells* in columns of *widths*, the last one without any: no row moves another."""
+    padded = [cell.ljust(width) for cell, width in zip(cells[:-1], widths, strict=True)]
+    return "  ".join((*padded, cells[-1])).rstrip()
 
 
 def heading(artifact: Artifact) -> Iterator[str]:
@@ -66,57 +63,78 @@ def heading(artifact: Artifact) -> Iterator[str]:
 
 
 def rules(artifact: Artifact) -> Iterator[str]:
-    """Yield the rules by index, each with its claim and its place."""
+    """Yield the rules in order of id, each with its claim and the parts of a program it asks for."""
     yield "Rules"
-    rows = [
-        (f"[{at}]", rule.id, rule.claim, rule.kind, rule.sentence + _place(rule))
-        for at, rule in enumerate(artifact.rules)
-    ]
-    yield from columns(rows) if rows else ("  none",)
+    asked: dict[int, list[str]] = {}
+    if artifact.program is not None:
+        for name, held in sorted(artifact.program.causes.items()):
+            for at in held:
+                asked.setdefault(at, []).append(name)
+    for at, rule in enumerate(artifact.rules):
+        pack = f" (pack {rule.origin.pack})" if rule.origin and rule.origin.pack else ""
+        parts = f"  [{', '.join(asked[at])}]" if at in asked else ""
+        said = f"{rule.id}{pack}: {rule.sentence}{parts}"
+        yield f"  {row(rule.claim, rule.kind, said, widths=(_CLAIM, _KIND))}"
+    if not artifact.rules:
+        yield "  none"
+
+
+def places(artifact: Artifact) -> Iterator[str]:
+    """Yield where each rule was written, last of all: a line more in a file moves those behind it."""
+    written = [rule for rule in artifact.rules if rule.origin is not None]
+    if written:
+        yield "Written at"
+        for rule in written:
+            yield f"  {rule.id}: {_place(rule)}"
 
 
 def _place(rule: Rule) -> str:
-    if rule.origin is None:
-        return ""
-    pack = f", pack {rule.origin.pack}" if rule.origin.pack else ""
-    return f"  ({rule.origin.file}:{rule.origin.line}:{rule.origin.column}{pack})"
+    assert rule.origin is not None
+    return f"{rule.origin.file}:{rule.origin.line}:{rule.origin.column}"
 
 
 def fidelity(artifact: Artifact) -> Iterator[str]:
     """Yield how well each rule and each fixed meaning in force is carried."""
     yield "Fidelity"
-    rows = [
-        (
-            row.subject,
-            f"refusing {row.refusing or '—'}",
-            f"counting {row.counting or '—'}",
-            row.reason or "",
-        )
-        for row in artifact.fidelity
-    ]
-    yield from columns(rows) if rows else ("  nothing to carry",)
+    widths = (_CLASS, _CLASS)
+    yield f"  {row('refusing', 'counting', 'of', widths=widths)}"
+    written = {rule.id: f" ({_place(rule)})" for rule in artifact.rules if rule.origin is not None}
+    for held in artifact.fidelity:
+        reason = (held.reason or "").removesuffix(written.get(held.subject, "\n"))
+        said = f"{held.subject}: {reason}" if reason else held.subject
+        yield f"  {row(held.refusing or '—', held.counting or '—', said, widths=widths)}"
+
+
+def differences(artifact: Artifact) -> Iterator[str]:
+    """Yield where the target does otherwise than the decision tables, which are what Linux decides by."""
+    if not artifact.differences:
+        return
+    yield "Differences from the decisions, which are what Linux does"
+    widths = (_CLASS, _WHERE)
+    for one in artifact.differences:
+        said = f"{one.subject}: {_some(one.cells)}: {one.policy}; here {one.target}"
+        yield f"  {row(one.kind, one.where, said, widths=widths)}"
+
+
+def _some(cells: Sequence[str]) -> str:
+    """Return *cells* as text, the first few of many: the artifact has them all."""
+    left = len(cells) - _SHOWN
+    return ", ".join(cells if left < 2 else (*cells[:_SHOWN], f"and {left} more"))
 
 
 def symbols(artifact: Artifact) -> Iterator[str]:
     """Yield what a run binds to addresses before it starts, and what ``--hosts`` bound already."""
     if artifact.symbols:
         yield "Bound when a run starts"
-        rows = [
-            (
-                artifact.rules[symbol.rule].id,
-                "except" if symbol.role == "except" else artifact.rules[symbol.rule].verb,
-                _symbol(symbol),
-                " and ".join(symbol.protocols),
-                port_words(symbol.ports),
-            )
-            for symbol in artifact.symbols
-        ]
-        yield from columns(rows)
+        for symbol in artifact.symbols:
+            rule = artifact.rules[symbol.rule]
+            verb = "except" if symbol.role == "except" else rule.verb
+            said = f"{' and '.join(symbol.protocols)}, {port_words(symbol.ports)}"
+            yield f"  {rule.id}: {verb} {_symbol(symbol)}, {said}"
     if artifact.hosts:
         yield "Bound by the hosts given"
-        yield from columns(
-            [(name, ", ".join(found)) for name, found in sorted(artifact.hosts.items())]
-        )
+        for name, found in sorted(artifact.hosts.items()):
+            yield f"  {name}: {', '.join(found)}"
 
 
 def _symbol(symbol: Symbol) -> str:
@@ -129,48 +147,24 @@ def _symbol(symbol: Symbol) -> str:
             return symbol.value
 
 
-def port_words(ports: Sequence[tuple[int, int]]) -> str:
-    """Return a set of ports in words; none written is any."""
-    if not ports or tuple(ports) == ((0, LAST_PORT),):
-        return "any port"
-    parts = [str(low) if low == high else f"{low}-{high}" for low, high in ports]
-    single = len(parts) == 1 and "-" not in parts[0]
-    return f"port{'' if single else 's'} {','.join(parts)}"
-
-
 def tables(artifact: Artifact) -> Iterator[str]:
-    """Yield the decision of every cell, planes that are alike once."""
+    """Yield what becomes of every attempt: the first row that fits an attempt decides it."""
     held = artifact.tables
     words = [_words(entry, artifact) for entry in held.entries]
-    shown: dict[Plane, str] = {}
-    yield "Decisions"
-    for name, title in _PLANES.items():
-        plane = held.planes[name]
-        same = shown.get(plane) if not name.startswith("listen-any") else None
-        if same is not None and same[-1] == name[-1]:
-            yield f"  {title}: as {_PLANES[same]}"
-            continue
-        shown.setdefault(plane, name)
-        yield f"  {title}"
-        least = (_WIDEST[name[-1]], len("ports 65534-65535"))
-        yield from columns(list(_cells(name, plane, held.ports, words)), "    ", least)
     unseen = _unseen(artifact)
+    yield "Decisions: of the rows of a kind the first that fits decides"
+    for title, planes in _PLANES:
+        yield f"  {title}"
+        yield from (f"    {line}" for line in rows_of(held, planes, words))
     yield "  besides"
-    rows = [
-        (_SPECIAL[name], f"see meaning:{name}" if name in unseen else words[entry])
-        for name, entry in sorted(held.special.items())
-    ]
-    yield from columns(rows, "    ")
+    for name, entry in sorted(held.special.items()):
+        said = f"see meaning:{name}" if name in unseen else words[entry]
+        yield f"    {row(_SPECIAL[name], said, widths=(max(map(len, _SPECIAL.values())),))}"
     if held.unix and "unix" not in unseen:
         yield "  unix sockets"
-        yield from columns(
-            [
-                (row.path, where, words[entry])
-                for row in held.unix
-                for where, entry in (("outside", row.outside), ("inside", row.inside))
-            ],
-            "    ",
-        )
+        for one in held.unix:
+            for where, entry in (("outside", one.outside), ("inside", one.inside)):
+                yield f"    {row(where, f'{one.path}: {words[entry]}', widths=(len('outside'),))}"
 
 
 def _unseen(artifact: Artifact) -> set[str]:
@@ -184,31 +178,6 @@ def _unseen(artifact: Artifact) -> set[str]:
     }
 
 
-def _cells(
-    name: str, plane: Plane, ports: tuple[PortTable, ...], words: list[str]
-) -> Iterator[tuple[str, str, str]]:
-    family = int(name[-1])
-    for at, start in enumerate(plane.starts):
-        last = plane.starts[at + 1] - 1 if at + 1 < len(plane.starts) else LAST[family]
-        table = ports[plane.cells[at]]
-        where = "every address" if name.startswith("listen-any") else _interval(family, start, last)
-        for index, low in enumerate(table.starts):
-            high = table.starts[index + 1] - 1 if index + 1 < len(table.starts) else LAST_PORT
-            text = words[table.entries[index]]
-            yield (where if index == 0 else "", port_words(((low, high),)), text)
-
-
-def _interval(family: int, first: int, last: int) -> str:
-    """Return an interval as an address, a network, or its two ends."""
-    if first == last:
-        return format_address(family, first)
-    size = last - first + 1
-    if size & (size - 1) == 0 and first % size == 0:
-        width = 32 if family == 4 else 128
-        return f"{format_address(family, first)}/{width - size.bit_length() + 1}"
-    return f"{format_address(family, first)} - {format_address(family, last)}"
-
-
 def _words(entry: Entry, artifact: Artifact) -> str:
     decision = entry.decide(artifact.rules)
     return decided(decision, artifact.rules)
@@ -219,7 +188,7 @@ def decided(decision: Decision, known: Sequence[Rule]) -> str:
     by = "no rule" if decision.by is None else known[decision.by].id
     parts = [f"{'refused' if decision.refused else 'let through'} by {by}"]
     if decision.asserting:
-        parts.append(f"counted by {some(known[at].id for at in decision.asserting)}")
+        parts.append(f"counted by {', '.join(known[at].id for at in decision.asserting)}")
     if decision.observing:
-        parts.append(f"told by {some(known[at].id for at in decision.observing)}")
+        parts.append(f"told by {', '.join(known[at].id for at in decision.observing)}")
     return ", ".join(parts)

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from flowproof.artifact.model import Fidelity, Program, Tables
+    from flowproof.artifact.model import Difference, Fidelity, Program, Tables
     from flowproof.ir import model as ir
     from flowproof.ir.model import Policy
 
@@ -36,6 +36,7 @@ def artifact(
     decisions: Tables | None = None,
     program: Program | None = None,
     filters: Mapping[str, object] | None = None,
+    differences: tuple[Difference, ...] = (),
 ) -> Artifact:
     """Return the artifact of *policy*; *bound* is the policy that its tables and symbols are made of.
 
@@ -56,6 +57,7 @@ def artifact(
         verification=UNVERIFIED,
         digests=_digests(policy),
         tool=f"flowproof {__version__}",
+        differences=differences,
     )
 
 

@@ -153,6 +153,7 @@ _FIELDS: dict[type[Value], dict[str, Decoder]] = {
         "artifact": _text,
         "grammar": _text,
         "verification": _text,
+        "proof": _text,
         "sources": _many(_part(model.Source)),
     },
     model.Tier: {"word": _text, "reason": _text, "code": _maybe(_enum(Code))},

@@ -50,6 +50,10 @@ __all__ = [
 ]
 
 SCHEMA = "https://flowproof.dev/schema/run-record/v1"
+PROOFS = ("proven", "claimed", "none")
+"""What a run knew of the proof of its artifact."""
+
+PROOFS = ("proven", "claimed", "none")
 TIERS = ("enforced", "observed", "none")
 ENDS = ("exit", "signal", "timeout", "interrupt")
 CARRIED = ("exact", "over-blocks", "observed")
@@ -138,7 +142,11 @@ class Source(Value):
 
 
 class PolicyInfo(Value):
-    """What was in force: digests of the meaning (*ir*), the *artifact* and the *grammar*."""
+    """What was in force: digests of the meaning (*ir*), the *artifact* and the *grammar*.
+
+    *verification* is what the artifact says of its proof, and *proof* what flowproof knew of that: ``proven``
+    (it proved the artifact itself, before this run), ``claimed`` (the artifact says so) or ``none``.
+    """
 
     control: str
     title: str | None
@@ -147,7 +155,11 @@ class PolicyInfo(Value):
     artifact: str
     grammar: str
     verification: str
+    proof: str
     sources: tuple[Source, ...]
+
+    def __post_init__(self) -> None:
+        _one_of("a proof", self.proof, PROOFS)
 
 
 class Tier(Value):
@@ -235,8 +247,8 @@ class Survivor(Value):
 
 
 class Through(Value):
-    """A loopback listener that the run connected to and that no process of the run was seen to open:
-    the claims read "except through these".
+    """A loopback listener that the run connected to and that no process of the run was seen to open, or a
+    unix socket outside that a rule let it connect to: the claims read "except through these".
     """
 
     protocol: str

@@ -213,7 +213,7 @@ class Tally:
 
 
 class Recount(Value):
-    """What the lines of a lane amount to: hits by rule id, loopback listeners of others."""
+    """What the lines of a lane amount to: hits by rule id, listeners of others that can carry traffic on."""
 
     hits: Mapping[str, Hits]
     through: tuple[Through, ...]
@@ -278,7 +278,8 @@ class Counting:
         number = port if isinstance(port, int) else None
         if line.get("operation") == "listen":
             self._listening.add((destination, number))
-        elif _is_loopback(destination):
+        elif _is_loopback(destination) or (protocol == "unix" and line.get("by") is not None):
+            # A unix socket that a rule lets through is one outside: those of the run need no leave.
             where = (protocol, destination, number)
             self._connected[where] = self._connected.get(where, 0) + count
 

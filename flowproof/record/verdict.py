@@ -55,6 +55,7 @@ class Facts(Value):
     *meanings* are the fixed meanings that the artifact does not carry as written. *canary* is None where
     none was tried. *blocked* says why the command did not start. *end* is None
     where nobody saw it. *expect_exit* None is any exit code. *complete* is False for a torn record.
+    *proof* is ``proven``, ``claimed`` or ``none``: whether the artifact was shown to mean its rules.
     """
 
     rules: tuple[RuleFacts, ...]
@@ -72,6 +73,7 @@ class Facts(Value):
     survivors: int
     blocked: tuple[Reason, ...]
     complete: bool
+    proof: str
 
 
 class Ruling(Value):
@@ -143,7 +145,7 @@ def _missing(rule: RuleFacts, facts: Facts) -> Reason | None:
     )
     if found is None and rule.verb in _BEHAVIOUR:
         found = _missing_end(facts)
-    return found
+    return found or _missing_proof(facts)
 
 
 def _missing_of_run(facts: Facts) -> Reason | None:
@@ -154,6 +156,17 @@ def _missing_of_run(facts: Facts) -> Reason | None:
     if not facts.started:
         return Reason(Code.NOT_STARTED, "the command never started")
     return None
+
+
+def _missing_proof(facts: Facts) -> Reason | None:
+    match facts.proof:
+        case "proven":
+            return None
+        case "claimed":
+            said = "that it means its rules is what the artifact says of itself"
+        case _:
+            said = "nobody showed that the artifact means its rules"
+    return Reason(Code.NOT_PROVEN, said)
 
 
 def _missing_carriage(rule: RuleFacts, facts: Facts) -> Reason | None:
@@ -327,4 +340,5 @@ def facts_of(
         survivors=len(record.survivors),
         blocked=record.blocked,
         complete=record.run.complete,
+        proof=record.policy.proof,
     )

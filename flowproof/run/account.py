@@ -42,6 +42,7 @@ from flowproof.record.redact import Folders
 from flowproof.record.store import utc
 from flowproof.record.tally import Counting, Recount, RuleRef, Tally
 from flowproof.record.verdict import facts_of, judge
+from flowproof.run.steps import lacking
 from flowproof.values import replace
 
 TYPE_CHECKING = False
@@ -54,12 +55,13 @@ if TYPE_CHECKING:
     from flowproof.record.verdict import Judgement
     from flowproof.run.canary import Canary
     from flowproof.run.command import Command
-    from flowproof.run.selftest import Capability
+    from flowproof.run.steps import Capability
 
 __all__ = ["Account"]
 
 _MECHANISM = "seccomp user notification"
 _WITHIN_REACH = "other processes of the user are within reach, and so are their sockets"
+_WITHIN_SIGNALS = "the command could signal what supervises it"
 _NOTHING = ("exact", None)
 
 
@@ -73,14 +75,18 @@ class Account:
         run_id: str,
         run_set: str | None,
         shard: str | None,
+        *,
+        proven: bool = False,
     ) -> None:
         self.artifact = artifact
+        said = "none" if artifact.verification == "not verified" else "claimed"
+        self._proof = "proven" if proven else said
         self.command = command
         self.blocked: list[Reason] = []
         self.capabilities: tuple[Capability, ...] = ()
         self.planned: tuple[Canary, ...] = ()
         self.bindings: Mapping[str, tuple[str, ...]] = {}
-        self.seclusion: str | None = None  # what keeps the command from tracing what is outside
+        self.seclusion: str | None = None  # by what the self-test was kept from what is outside
         self.started = False
         self.executed = False
         self.end: End | None = None
@@ -181,11 +187,19 @@ class Account:
         row = self._canary_row()
         if row is None or not row.held:
             return Tier("none", "the known call was not handled as planned", Code.CANARY)
-        if self.seclusion is None:
+        return self._tier_by_reach(refused=row.expected == "refused")
+
+    def _tier_by_reach(self, *, refused: bool) -> Tier:
+        """Return the tier of a run whose known call was handled: by what its command could reach."""
+        lacks = lacking(self.capabilities)
+        if Code.NOT_SECLUDED in lacks:
             # What goes out through a socket of another process is neither refused nor seen.
             return Tier("none", f"{_MECHANISM}; {_WITHIN_REACH}", Code.NOT_SECLUDED)
-        word = "enforced" if row.expected == "refused" else "observed"
-        return Tier(word, f"{_MECHANISM}, {self.seclusion}")
+        how = f"{_MECHANISM}, {self.seclusion}"
+        if Code.NOT_SHIELDED in lacks:
+            # A verdict could be taken away by a signal, though none could be bought.
+            return Tier("observed", f"{how}; {_WITHIN_SIGNALS}", Code.NOT_SHIELDED)
+        return Tier("enforced" if refused else "observed", how)
 
     def _draft(
         self, found: Recount, faults: tuple[FaultCount, ...], *, complete: bool
@@ -251,6 +265,7 @@ class Account:
             artifact=codec.digest(artifact),
             grammar=artifact.digests.get("grammar", ""),
             verification=artifact.verification,
+            proof=self._proof,
             sources=sources,
         )
 

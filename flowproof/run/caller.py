@@ -166,7 +166,7 @@ class Caller:
         except OSError as error:
             if error.errno == ENOENT:
                 raise StaleError from error
-            raise FaultError(Code.LISTENER_RECEIVE, _detail("ID_VALID", error)) from error
+            raise FaultError(Code.LISTENER_VALID, _detail("ID_VALID", error)) from error
 
     def fault(self, code: Code, step: str, error: OSError, errno: int = EPERM) -> FaultError:
         """Return the fault that a failed step is, once it is known that the caller is still there."""
@@ -244,7 +244,7 @@ class Caller:
             if error.errno == EMFILE and self.pidfds:
                 self.close()
                 return self._open_pidfd()
-            raise self.fault(Code.CHILD_DESCRIPTOR, "pidfd_open", error) from error
+            raise self.fault(Code.CHILD_HANDLE, "pidfd_open", error) from error
         self.pidfds[self.tid] = pidfd
         return pidfd
 

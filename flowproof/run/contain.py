@@ -15,6 +15,7 @@ from threading import Lock
 
 from flowproof.record import wire
 from flowproof.record.codes import Code
+from flowproof.run.caller import FaultError
 from flowproof.run.descendants import Descendants
 from flowproof.run.launch import Child, NotStartedError, error_text, fork_command
 
@@ -158,12 +159,15 @@ class _Containment:
 
     def run(self, events: int) -> None:
         """Start, watch, end. What cannot be started is told, and ends as quietly."""
+        code = Code.DESCRIPTORS
         try:
             _keep_only(self._kernel, events, self._control)
+            code = Code.SUBREAPER
             self._kernel.set_subreaper()
+            code = Code.THREADS
             child = fork_command(self._kernel, self._spawn, self._signals)
         except OSError as error:
-            self._not_started(NotStartedError(Code.SELF_TEST, error_text(error)))
+            self._not_started(NotStartedError(code, error_text(error)))
             return
         tree = Descendants(self._kernel)
         failure: NotStartedError | None = None
@@ -179,11 +183,14 @@ class _Containment:
         try:
             self._kernel.set_dumpable(False)  # only now: the child had to inherit it
         except OSError as error:
-            raise NotStartedError(Code.SELF_TEST, error_text(error)) from error
+            raise NotStartedError(Code.UNDUMPABLE, error_text(error)) from error
         listener = child.fetch_listener()
         guard = self._make_guard(self._kernel, listener, self._emit, self._clock)
         guard.canary_pid = child.pid
-        guard.start()
+        try:
+            guard.start()
+        except FaultError as error:
+            raise NotStartedError(error.code, error.detail) from error
         self._guard = guard
         which, errno = child.try_canary()
         self._emit([(wire.CANARY_REPLY, which, errno)])

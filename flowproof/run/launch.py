@@ -21,14 +21,22 @@ from flowproof.values import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import NoReturn
 
     from flowproof.run.canary import Canary
     from flowproof.run.command import Command
     from flowproof.run.kernel import Kernel
 
-__all__ = ["Child", "NotStartedError", "Spawn", "error_text", "fork_command", "install_code"]
+__all__ = [
+    "Child",
+    "NotStartedError",
+    "Spawn",
+    "confine",
+    "error_text",
+    "fork_command",
+    "install_code",
+]
 
 
 class NotStartedError(Exception):
@@ -67,14 +75,16 @@ class Child:
         """Return the run's listener, fetched from the child."""
         number = self._expect("listener")[0]
         assert isinstance(number, int)
+        code = Code.CHILD_HANDLE
         try:
             pidfd = self._kernel.pidfd_open(self.pid)
+            code = Code.CHILD_DESCRIPTOR
             try:
                 return self._kernel.pidfd_getfd(pidfd, number)
             finally:
                 os.close(pidfd)
         except OSError as error:
-            raise NotStartedError(Code.CHILD_DESCRIPTOR, error_text(error)) from error
+            raise NotStartedError(code, error_text(error)) from error
 
     def try_canary(self) -> tuple[int, int]:
         """Let the child make the known call; return which of the planned ones, and its errno."""
@@ -153,9 +163,8 @@ def _become(
         _prepare(spawn)
         which, probe = _open_canary(spawn.canaries)
         try:
-            kernel.set_no_new_privs()
-            if kernel.seclusion() == "Landlock":
-                _shut_in(kernel)
+            for _step in confine(kernel):
+                pass
             listener = kernel.install_filter(spawn.program)
         except OSError as error:
             raise NotStartedError(install_code(error), error_text(error)) from error
@@ -167,7 +176,7 @@ def _become(
             try:
                 kernel.close_range(3, flags=n.CLOSE_RANGE_CLOEXEC)
             except OSError as error:
-                raise NotStartedError(Code.SELF_TEST, error_text(error)) from error
+                raise NotStartedError(Code.DESCRIPTORS, error_text(error)) from error
             for number in signals:
                 signal.signal(number, signal.SIG_DFL)
             _execute(spawn)
@@ -179,12 +188,24 @@ def _become(
         os._exit(127)
 
 
-def _shut_in(kernel: Kernel) -> None:
-    """Keep the command off the processes of its user outside: it could act through their sockets."""
+def confine(kernel: Kernel) -> Iterator[tuple[str, str]]:
+    """Keep this process off gaining privileges, and off the processes of its user outside: it could act
+    through their sockets, and end its supervisor.
+
+    Yields each step of the self-test that was taken, and what there is to say of it.
+    """
+    code = Code.NO_NEW_PRIVS
     try:
-        kernel.shut_in()
+        kernel.set_no_new_privs()
+        yield "process.no-new-privs", ""
+        code = Code.DOMAIN
+        if kernel.seclusion() == "Landlock":
+            kernel.shut_in()
+            yield "process.domain", f"the command is shut in by Landlock, ABI {kernel.landlock()}"
+        else:
+            yield "process.domain", "this kernel has no Landlock to shut the command in"
     except OSError as error:
-        raise NotStartedError(Code.SELF_TEST, error_text(error)) from error
+        raise NotStartedError(code, error_text(error)) from error
 
 
 def _prepare(spawn: Spawn) -> None:

@@ -1,7 +1,7 @@
 """Linux's numbers, named as in the headers; those that differ by architecture are in `SYSCALLS`.
 
-Sources: linux/seccomp.h, linux/landlock.h, linux/filter.h, linux/prctl.h, linux/pidfd.h, linux/kcmp.h,
-linux/close_range.h, linux/sock_diag.h, linux/unix_diag.h, linux/netlink.h, linux/audit.h,
+Sources: linux/seccomp.h, linux/landlock.h, linux/filter.h, linux/prctl.h, linux/ptrace.h, linux/pidfd.h,
+linux/kcmp.h, linux/close_range.h, linux/sock_diag.h, linux/unix_diag.h, linux/netlink.h, linux/audit.h,
 linux/socket.h, linux/in.h, linux/in6.h, linux/udp.h, linux/tls.h; syscall numbers: asm/unistd_64.h
 (x86_64) and asm-generic/unistd.h (aarch64), of Linux 6.1 unless a later version is named.
 """
@@ -18,7 +18,7 @@ LANDLOCK_CREATE_RULESET_VERSION = 1
 LANDLOCK_RULE_PATH_BENEATH = 1
 LANDLOCK_ACCESS_FS_REFER = 1 << 13  # ABI 2, Linux 5.19
 LANDLOCK_ABI_SCOPED = 6
-LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET = 1  # ABI 6, Linux 6.12
+LANDLOCK_SCOPE_SIGNAL = 1 << 1  # ABI 6, Linux 6.12
 
 # seccomp(2)
 SECCOMP_SET_MODE_FILTER = 1
@@ -39,6 +39,9 @@ SECCOMP_IOCTL_NOTIF_SET_FLAGS = 0x40082104  # Linux 6.6; the flags are passed by
 NOTIF_SIZES = (80, 24, 64)
 """sizeof of struct seccomp_notif, seccomp_notif_resp and seccomp_data, which `kernel` is written for."""
 
+# ptrace(2), linux/ptrace.h
+PTRACE_SEIZE = 0x4206
+
 # pidfd_open(2), kcmp(2), close_range(2)
 PIDFD_THREAD = 0x80  # O_EXCL; Linux 6.9
 KCMP_FILES = 2
@@ -56,6 +59,7 @@ X32_SYSCALL_BIT = 0x40000000
 SYSCALLS: dict[str, dict[str, int]] = {
     "x86_64": {
         "connect": 42,
+        "ptrace": 101,
         "setgroups": 116,
         "setresgid": 119,
         "setresuid": 117,
@@ -74,6 +78,7 @@ SYSCALLS: dict[str, dict[str, int]] = {
     },
     "aarch64": {
         "connect": 203,
+        "ptrace": 117,
         "setresuid": 147,
         "setresgid": 149,
         "setgroups": 159,

@@ -109,10 +109,16 @@ def _cut(starts: list[int], values: list[int], at: int) -> None:
         values.insert(place, values[place - 1])
 
 
-def _excepted(entry: Entry, rule: int, _rules: tuple[Rule, ...]) -> Entry:
-    """Return the entry without the rule in any list but *excepted*."""
+def _excepted(entry: Entry, rule: int, rules: tuple[Rule, ...]) -> Entry:
+    """Return the entry without the rule in any list but *excepted*. What a refusal of listens excepts, the
+    fixed meaning does not refuse either.
+    """
+    gone = {rule}
+    if rules[rule].action == "listen" and rules[rule].verb in ("deny", "never"):
+        gone.update(at for at in entry.otherwise if rules[at].kind == "implied")
     lists = {
-        name: tuple(member for member in getattr(entry, name) if member != rule) for name in _LISTS
+        name: tuple(member for member in getattr(entry, name) if member not in gone)
+        for name in _LISTS
     }
     return Entry(**lists, excepted=tuple(sorted({*entry.excepted, rule})))
 

@@ -6,6 +6,9 @@ import threading
 from queue import SimpleQueue
 from time import monotonic
 
+from flowproof.record.codes import Code
+from flowproof.run.caller import FaultError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,12 +28,14 @@ _starting = threading.Lock()
 
 
 def start_thread(target: Callable[[], None], name: str) -> threading.Thread:
-    """Start a daemon thread with a small stack."""
+    """Start a daemon thread with a small stack; `FaultError` where there is none to be had."""
     thread = threading.Thread(target=target, name=name, daemon=True)
     with _starting:  # the stack size is the process's, for whoever starts a thread next
         before = threading.stack_size(_STACK)
         try:
             thread.start()
+        except RuntimeError as error:  # what Python makes of a clone(2) that fails
+            raise FaultError(Code.THREADS, "clone: no thread is to be had") from error
         finally:
             threading.stack_size(before)
     return thread
@@ -55,12 +60,23 @@ class Pool:
     @property
     def crowded(self) -> bool:
         """Tell whether half of the cap is in use: a reader no longer risks its own sleep then."""
-        return len(self.pending) >= THREADS // 2
+        return self.holds(THREADS // 2)
+
+    @property
+    def full(self) -> bool:
+        """Tell whether as many calls sleep as may."""
+        return self.holds(THREADS)
+
+    def holds(self, number: int) -> bool:
+        """Tell whether *number* calls sleep; a reader that was left and has ended its call is none."""
+        if len(self.pending) < number:
+            return False
+        return sum(bool(operation.started) for operation in tuple(self.pending)) >= number
 
     def submit(self, operation: Operation, work: Work) -> bool:
         """Have a call performed by a thread of the pool; False beyond the cap."""
         with self._lock:
-            if len(self.pending) >= THREADS or self._bytes + work.cost > _BYTES:
+            if self.full or self._bytes + work.cost > _BYTES:
                 return False
             operation.started = monotonic()
             self.pending.add(operation)
@@ -71,7 +87,7 @@ class Pool:
         if grow:
             try:
                 thread = start_thread(self._run, "worker")
-            except RuntimeError:  # no thread to be had
+            except FaultError:
                 with self._lock:
                     self.pending.discard(operation)
                     self._bytes -= work.cost

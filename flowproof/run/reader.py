@@ -141,7 +141,6 @@ class Reader:
                     outcome = short(fields) if call == "connect" else found[1](caller, fields[6:])
                     if isinstance(outcome, Work):
                         self._later(outcome)
-                        operation.started = 0.0
                         continue
                     result = outcome
             except AnswerError as error:
@@ -173,10 +172,9 @@ class Reader:
         own = self.operation
         operation = Operation()
         operation.id, operation.tid, operation.call = own.id, own.tid, own.call
+        own.started = 0.0  # the pool's now: it counts once, should this reader be taken over
         taken = self._pool.submit(operation, work)
-        self._caller.crowded = (
-            self._pool.crowded
-        )  # only this fills it, and a takeover by a new reader
+        self._caller.crowded = self._pool.crowded  # nothing else fills it under a reader
         if taken:
             return
         for descriptor in work.descriptors:

@@ -31,7 +31,8 @@ from flowproof.run.contain import contain
 from flowproof.run.descendants import Descendants
 from flowproof.run.kernel import Kernel
 from flowproof.run.launch import Spawn, error_text
-from flowproof.run.selftest import first_failure, self_test
+from flowproof.run.selftest import self_test
+from flowproof.run.steps import first_failure
 from flowproof.run.supervisor import Supervisor
 from flowproof.values import Value
 
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
     Progress = Callable[[float, int, int], None]
 
-__all__ = ["Command", "Outcome", "run"]
+__all__ = ["CARRIED_LANES", "Command", "Outcome", "run"]
 
 _HANDSHAKE = 10.0
 _OVERDUE = 15.0
@@ -58,7 +59,8 @@ _INSTRUCTION = Struct("=HBBI")  # struct sock_filter
 _SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
-_CARRIED_LANES = frozenset({"connect"})
+CARRIED_LANES = frozenset({"connect"})
+"""The lanes that this runner engages."""
 
 
 class Outcome(Value):
@@ -82,15 +84,19 @@ def run(
     progress: Progress | None = None,
     run_set: str | None = None,
     shard: str | None = None,
+    proven: bool = False,
 ) -> Outcome:
     """Run *command* under *artifact*; leave the record under ``<record_root>/.flowproof/runs``.
+
+    *proven* tells that whoever calls has proved the artifact; what it says of itself is no proof, and no rule
+    passes by it.
 
     *progress* is told about twice a second, from when the command runs under its filter to its end: the
     seconds since, and how many attempts were let through and refused so far. Never raises for what a user
     or a kernel can cause.
     """
     run_id = new_run_id(time.time())
-    account = Account(artifact, command, run_id, run_set, shard)
+    account = Account(artifact, command, run_id, run_set, shard, proven=proven)
     try:
         folder = RunFolder(record_root, run_id)
     except UnwritableRecord as error:
@@ -155,7 +161,11 @@ class _Run:
             self._block(Code.INTERRUPTED, "the run was interrupted before its command")
             return
         self._account.engage(self._folder, bound.names)
-        self._account.seclusion = self._kernel.seclusion()
+        try:
+            self._account.seclusion = self._kernel.seclusion() or "the rules of this host"
+        except OSError as error:
+            self._block(Code.DOMAIN, error_text(error))
+            return
         self._contained(program, bound)
 
     def _block(self, code: Code, detail: str) -> None:
@@ -171,8 +181,8 @@ class _Run:
             )
         elif artifact.program is None or artifact.program.arch != machine:
             self._block(Code.PLATFORM, f"the artifact is for {artifact.target}, this is {machine}")
-        elif not _CARRIED_LANES.issuperset(artifact.lanes):
-            left = ", ".join(sorted(set(artifact.lanes) - _CARRIED_LANES))
+        elif not CARRIED_LANES.issuperset(artifact.lanes):
+            left = ", ".join(sorted(set(artifact.lanes) - CARRIED_LANES))
             self._block(Code.NOT_CARRIED, f"the runner does not carry the lane {left}")
         elif "connect" not in artifact.lanes:
             self._block(Code.UNASSERTED, "no rule of the control engages a lane")
@@ -201,16 +211,15 @@ class _Run:
     def _contained(self, program: Program, bound: Bound) -> None:
         """Start the supervisor, listen to it until its end, see that nothing is left of its tree."""
         kernel = self._kernel
+        code = Code.CHILD_PROCESS
         try:
             spare = frozenset(kernel.children(os.getpid()))
+            code = Code.SUBREAPER
             kernel.set_subreaper()
-        except OSError as error:
-            self._block(Code.SELF_TEST, error_text(error))
-            return
-        try:
+            code = Code.THREADS
             events, pid = self._fork(program, bound)
         except OSError as error:
-            self._block(Code.SELF_TEST, error_text(error))
+            self._block(code, error_text(error))
             return
         self._shut_memory()
         try:
@@ -266,7 +275,7 @@ class _Run:
         try:
             self._kernel.set_dumpable(False)
         except OSError as error:
-            self._account.fault(Code.SELF_TEST, "prctl", error_text(error))
+            self._account.fault(Code.UNDUMPABLE, "prctl", error_text(error))
 
     def _listen(self, events: Receiver, pid: int) -> None:
         """Take down what the supervisor tells, to its end or its death."""
@@ -347,7 +356,7 @@ class _Patience:
 
 def _is_stopped(pid: int) -> bool:
     try:
-        with open(f"/proc/{pid}/stat", encoding="latin-1") as file:
-            return file.read().rpartition(")")[2].split()[0] in ("T", "t")
+        with open(f"/proc/{pid}/stat", "rb") as file:  # a decoder would be loaded from disk, now
+            return file.read().rpartition(b")")[2].split()[0] in (b"T", b"t")
     except OSError:
         return False

@@ -19,7 +19,7 @@ from flowproof.record.codes import Code
 from flowproof.run.caller import Caller, FaultError, Known, Operation, StaleError, Work
 from flowproof.run.journal import Journal
 from flowproof.run.listener import Listener
-from flowproof.run.pool import THREADS, Pool, start_thread
+from flowproof.run.pool import Pool, start_thread
 from flowproof.run.reader import Reader, dispatch
 from flowproof.run.tree import Tree
 
@@ -87,6 +87,7 @@ class Supervisor:
         self._closed = threading.Event()
         self._done = threading.Event()
         self._full = False
+        self._deaf = False
         self._before: Any = None
 
     @property
@@ -111,7 +112,8 @@ class Supervisor:
     def start(self) -> None:
         """Begin to answer. Only the main thread may: a signal handler is installed."""
         self._before = signal.signal(_WAKE, lambda _number, _frame: None)
-        self._kernel.raise_descriptor_limit()
+        with suppress(OSError, ValueError):  # where it is not raised, fewer calls sleep at once
+            self._kernel.raise_descriptor_limit()
         with suppress(OSError):  # a favour: the reply wakes the caller on this CPU (Linux 6.6)
             self._kernel.set_sync_wake_up(self._listener.descriptor)
         self._add_reader()
@@ -247,11 +249,11 @@ class Supervisor:
 
     def _take_over(self, reader: Reader) -> None:
         """Leave a stuck reader to its call, and start another; beyond the cap every call waits for it."""
-        if len(self._pool.pending) >= THREADS:
+        if self._pool.full:
             started = reader.operation.started
             if not self._full and started and monotonic() - started > _STUCK:
                 self._full = True
-                detail = f"{THREADS} calls sleep: a reader is stuck in {reader.operation.call}"
+                detail = f"too many calls sleep, and a reader is stuck in {reader.operation.call}"
                 self._journal.fault(reader.operation.tid, Code.WORKERS, "supervisor", detail)
             return
         self._full = False
@@ -318,8 +320,17 @@ class Supervisor:
         """End the system call that an operation's thread is in, if it is in one, with EINTR."""
         if not operation.thread:
             return
-        with suppress(OSError):  # it has ended; or it ends with its call
+        try:
             self._kernel.tgkill(os.getpid(), operation.thread, _WAKE)
+        except ProcessLookupError:  # it has ended
+            return
+        except OSError as error:
+            if not self._deaf:  # once: it is asked again at each tick
+                self._deaf = True
+                name = errorcode.get(error.errno or 0, str(error.errno))
+                self._journal.fault(
+                    operation.tid, Code.INTERRUPTION, operation.call, f"tgkill: {name}"
+                )
 
     # --- events ---
 

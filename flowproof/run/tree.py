@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
+from errno import errorcode
 
 from flowproof.record.codes import Code
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from flowproof.run.kernel import Kernel
+    from flowproof.run.kernel import Kernel, UnixSocket
 
-__all__ = ["Tree", "UnreadableProcessError"]
+__all__ = ["Tree", "UnlistedSocketsError", "UnreadableProcessError"]
 
 _KNOWN = 1024
 """Sockets whose holders are remembered at most."""
@@ -22,6 +23,12 @@ class UnreadableProcessError(Exception):
     """A process of the run does not let its descriptors be listed, so that it may hold anything."""
 
     code = Code.CHILD_PROCESS
+
+
+class UnlistedSocketsError(Exception):
+    """The kernel does not tell which unix sockets there are, so that none is known to be the run's."""
+
+    code = Code.SOCKET_LIST
 
 
 class Tree:
@@ -100,6 +107,14 @@ class Tree:
                     return (pid, name), hidden
         return None, hidden
 
+    def sockets(self) -> list[UnixSocket]:
+        """Return the unix sockets of the network namespace; `UnlistedSocketsError` where none are told."""
+        try:
+            return self._kernel.unix_sockets()
+        except OSError as error:
+            name = errorcode.get(error.errno or 0, str(error.errno))
+            raise UnlistedSocketsError(f"unix_diag: {name}") from error
+
     def holds_file(self, file: tuple[int, int]) -> bool:
         """Tell whether a process of the run holds the socket bound to a file (device, inode, 32 bits each).
 
@@ -109,7 +124,7 @@ class Tree:
         known = self._bound.get(file)
         if known is not None and self._still_holds(known):
             return True
-        for socket in self._kernel.unix_sockets():
+        for socket in self.sockets():
             if socket.file == file:
                 self._bound[file] = socket.inode
                 return self.holds(socket.inode)

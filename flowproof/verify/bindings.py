@@ -60,7 +60,7 @@ class Bindings:
         }
         rules = self._policy.rules
         for at, role in members:
-            if role == EXEMPT:
+            if role in (EXEMPT, IMPLIED):  # what is implied here is told by all members
                 continue
             rule = rules[at]
             if role == EXCEPTED:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from flowproof.values import Value
 
-__all__ = ["Counterexample", "Proof"]
+__all__ = ["Counterexample", "Proof", "Unmodelled"]
 
 
-_SHOWN = 20  # stated differences in the text of a proof
+class Unmodelled(ValueError):  # noqa: N818  no error of the caller: nobody knows the answer
+    """A question that no document of the platform answers; the message says which."""
 
 
 class Counterexample(Value):
@@ -38,23 +39,27 @@ class Counterexample(Value):
 class Proof(Value):
     """What was shown equal: *ways* are the cells of the input space that the program was run on (0 without
     a program), *cells* those of the decision tables, *classes* the kinds of them that were judged,
-    *filtered* the cells of a filter set. *differences* are its cells that the target is stated not to carry.
+    *filtered* the cells of a filter set. *differences* are the kinds of its cells that the target is stated
+    not to carry; the artifact lists each with all of its cells.
+    *bound* are the attempts that were compared with names and variables bound to addresses.
     """
 
     ways: int
     cells: int
     classes: int
     filtered: int = 0
-    differences: tuple[str, ...] = ()
+    differences: int = 0
+    bound: int = 0
 
     def __str__(self) -> str:
         parts = []
         if self.ways:
             parts.append(f"program over {self.ways} cells of all inputs")
         parts.append(f"tables over {self.cells} cells, {self.classes} kinds")
+        if self.bound:
+            parts.append(f"names bound at {self.bound} attempts")
         if self.filtered:
             parts.append(
-                f"filter set over {self.filtered} cells, {len(self.differences)} stated differences"
+                f"filter set over {self.filtered} cells, {self.differences} kinds of them stated to differ"
             )
-            parts += self.differences[:_SHOWN]
         return f"verified ({'; '.join(parts)})"

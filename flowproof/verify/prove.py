@@ -11,6 +11,7 @@ from flowproof.values import replace
 from flowproof.verify.found import Counterexample, Proof
 from flowproof.verify.reading import Malformed, read_tables
 from flowproof.verify.tables import compare_tables
+from flowproof.verify.telling import ONCE_BOUND
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
 __all__ = ["tables_of", "verify"]
 
 
-def verify(policy: Policy, data: bytes) -> Proof | Counterexample:
+def verify(policy: Policy, data: bytes, *, thorough: bool = False) -> Proof | Counterexample:
     """Return the proof that the artifact with the bytes *data* means *policy*, or the first difference.
 
     The artifact is one that `artifact.codec.loads` takes; names that it was bound to by ``hosts`` are bound
-    in the policy as well. Nothing that the compiler computed is taken over.
+    in the policy as well. Nothing that the compiler computed is taken over. *thorough* compares more attempts
+    with names and variables bound to addresses, for an artifact from elsewhere.
     """
     artifact = json.loads(data)
     if artifact["control"] != policy.control or artifact["title"] != policy.title:
@@ -52,29 +54,35 @@ def verify(policy: Policy, data: bytes) -> Proof | Counterexample:
             return difference
     elif target != "windows" or artifact["filters"] is None or artifact["program"] is not None:
         return _listed("target", target, "windows, with a filter set and no program")
-    tables = tables_of(policy, artifact)
+    tables = tables_of(policy, artifact, thorough=thorough)
     if isinstance(tables, Counterexample):
         return tables
-    read, compared = tables
+    read, compared, names = tables
     if artifact["filters"] is None:
-        return Proof(ways, compared.cells, compared.kinds)
+        if artifact["differences"]:
+            return _listed(
+                "differences", artifact["differences"], "none: the tables are what decides"
+            )
+        return Proof(ways, compared.cells, compared.kinds, bound=names)
     from flowproof.verify.filters import compare_filters  # noqa: PLC0415  Windows only
 
-    filtered = compare_filters(bound, artifact["filters"], artifact["fidelity"], read)
+    filtered = compare_filters(bound, artifact, read)
     if filtered.difference is not None:
         return filtered.difference
-    return Proof(ways, compared.cells, compared.kinds, filtered.cells, filtered.stated)
+    return Proof(ways, compared.cells, compared.kinds, filtered.cells, filtered.kinds, names)
 
 
-def tables_of(policy: Policy, artifact: dict[str, Any]) -> tuple[Read, Compared] | Counterexample:
-    """Return the tables of *artifact* (JSON) with how far they were compared, or the first difference."""
+def tables_of(
+    policy: Policy, artifact: dict[str, Any], *, thorough: bool = False
+) -> tuple[Read, Compared, int] | Counterexample:
+    """Return the tables of *artifact* (JSON), how far they were compared, and at how many attempts with
+    symbols bound; or the first difference.
+    """
     listed = _rules(policy, artifact["rules"])
     if listed is not None:
         return listed
     bound = _bound(policy, artifact["hosts"])
     symbols = _symbols(bound, artifact["symbols"])
-    if symbols is not None:
-        return symbols
     try:
         read = read_tables(artifact["tables"], artifact["rules"])
     except Malformed as malformed:
@@ -82,7 +90,33 @@ def tables_of(policy: Policy, artifact: dict[str, Any]) -> tuple[Read, Compared]
             "any attempt", "no decision can be read", "one for each", None, None, str(malformed)
         )
     compared = compare_tables(bound, read)
-    return (read, compared) if compared.difference is None else compared.difference
+    found = compared.difference
+    if found is not None and not found.event.endswith(ONCE_BOUND):
+        return found
+    listed = symbols or found
+    # where the lists differ, an attempt says more than they do
+    shown = _compare_bound(bound, artifact, read, thorough=thorough or listed is not None)
+    if isinstance(shown, Counterexample):
+        return shown
+    return (read, compared, shown) if listed is None else listed
+
+
+def _compare_bound(
+    policy: Policy, artifact: dict[str, Any], read: Read, *, thorough: bool
+) -> int | Counterexample:
+    """Return how many attempts were compared with symbols bound, or the first difference."""
+    if not artifact["symbols"] and not any(
+        rule.targets.symbols or rule.exceptions.symbols for rule in policy.rules
+    ):
+        return 0
+    if any(symbol["rule"] >= len(policy.rules) for symbol in artifact["symbols"]):
+        return 0  # listed as a difference, and there is no rule to put in
+    from flowproof.verify.samples import compare_samples  # noqa: PLC0415  most policies write addresses
+
+    done, difference = compare_samples(
+        policy, read, artifact["symbols"], artifact["rules"], thorough=thorough
+    )
+    return done if difference is None else difference
 
 
 def _listed(name: str, has: object, wants: object) -> Counterexample:

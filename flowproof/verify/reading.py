@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-__all__ = ["NOBODY", "PLANES", "Line", "Malformed", "Outcome", "Read", "read_tables"]
+__all__ = ["NOBODY", "PLANES", "Line", "Malformed", "Outcome", "Read", "decide", "read_tables"]
 
 PLANES = ("tcp4", "tcp6", "udp4", "udp6", "listen4", "listen6", "listen-any4", "listen-any6")
 SPECIAL = ("families", "foreign-abi", "unreadable", "unix")
@@ -79,7 +79,7 @@ def read_tables(tables: Mapping[str, Any], rules: Sequence[Mapping[str, Any]]) -
         if row["path"] in unix or not all(0 <= at < len(entries) for at in pair):
             raise Malformed(f"unix row {row['path']} stands twice or leads nowhere")
         unix[row["path"]] = pair
-    return Read(entries, [_decide(e, rules) for e in entries], ports, planes, special, unix)
+    return Read(entries, [decide(e, rules) for e in entries], ports, planes, special, unix)
 
 
 def _lists(entry: Mapping[str, list[int]], rules: int, at: int) -> Mapping[str, list[int]]:
@@ -108,7 +108,8 @@ def _address(plane: str, text: str) -> int:
     return parsed[1]
 
 
-def _decide(entry: Mapping[str, Sequence[int]], rules: Sequence[Mapping[str, Any]]) -> Outcome:
+def decide(entry: Mapping[str, Sequence[int]], rules: Sequence[Mapping[str, Any]]) -> Outcome:
+    """Return what the lists of an entry amount to, about *rules* (JSON)."""
     refused, by = _handling(entry, rules)
     watching = set(entry.get("watch", ()))
     if not entry.get("allow"):

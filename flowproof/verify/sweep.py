@@ -19,10 +19,11 @@ __all__ = ["address_cells", "port_cells"]
 
 
 def address_cells(
-    boxes: Iterable[Box], line: Line, last: int
+    boxes: Iterable[Box], line: Line, last: int, *, every: bool = False
 ) -> Iterator[tuple[int, int, int, tuple[Held, ...]]]:
     """Yield (first, last, value of *line*, who holds with which ports) for every cell of a line of
-    addresses 0 to *last* that has a combination of value and holders that no cell before it had.
+    addresses 0 to *last* that has a combination of value and holders that no cell before it had, or *every*
+    cell.
     """
     numbers: dict[Held, int] = {}
     changes: dict[int, list[int]] = {start: [] for start in line.starts}
@@ -42,7 +43,7 @@ def address_cells(
         if at + 1 < len(starts) and starts[at + 1] == place:
             at += 1
         key = (values[at], frozenset(active))
-        if key not in seen:
+        if every or key not in seen:
             seen.add(key)
             upto = places[index + 1] - 1 if index + 1 < len(places) else last
             yield place, upto, values[at], tuple(held[number] for number in active)

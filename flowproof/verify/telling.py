@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from flowproof.ir.model import Policy, Rule
     from flowproof.verify.reading import Outcome, Read
 
-__all__ = ["Telling"]
+__all__ = ["ONCE_BOUND", "Telling"]
+
+ONCE_BOUND = "once names and variables are bound"
+"""What a difference says that is about lists of rules, and no attempt shows before a run."""
 
 
 class Telling:
@@ -28,7 +31,7 @@ class Telling:
         about = next((at for at in (*wanted, *has) if (at in wanted) != (at in has)), None)
         rule = None if about is None else self._policy.rules[about]
         return Counterexample(
-            f"{event}, once names and variables are bound",
+            f"{event}, {ONCE_BOUND}",
             f"list {name}: {self._ids(has)}",
             f"list {name}: {self._ids(wanted)}",
             None if rule is None else rule.id,
@@ -42,6 +45,12 @@ class Telling:
     def of_entry(self, event: str, entry: int | None, wanted: Outcome, part: str) -> Counterexample:
         """Return the difference of *entry* (None: there is none) from what is *wanted* for *event*."""
         has = None if entry is None else self._read.outcomes[entry]
+        return self.of_outcome(event, has, wanted, part)
+
+    def of_outcome(
+        self, event: str, has: Outcome | None, wanted: Outcome, part: str
+    ) -> Counterexample:
+        """Return the difference of what becomes of *event* (None: nothing is said) from what is *wanted*."""
         about = wanted.by
         if has is not None and has.refused == wanted.refused and has.by == wanted.by:
             counted = (wanted.asserting ^ has.asserting) | (wanted.observing ^ has.observing)

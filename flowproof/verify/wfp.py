@@ -1,133 +1,169 @@
-"""The arbitration of the Windows Filtering Platform, as Microsoft describes it, over a symbolic filter set.
+"""The arbitration of the Windows Filtering Platform, as Microsoft's pages describe it.
 
-Neighbouring conditions of one field are alternatives, runs of them all have to hold, and a filter without
-conditions matches everything (FWPM_FILTER0). In a sublayer the filter of the highest weight that matches
-decides (*Filter Arbitration*). Weights of 0 to 15 are classes whose inner order is the platform's own: two
-matching filters of one class that disagree are `Ambiguous`.
+In a sublayer the filter of the highest weight that matches and does not pass on decides; of the sublayers
+of a layer, heavier ones first, a block is final unless it is soft, and a permit can be blocked below unless
+it is hard (*Filter Arbitration*). Weights of 0 to 15 are classes whose inner order is the platform's own
+(*Filter Weight Assignment*): what depends on it is `Ambiguous`.
 """
 
 from __future__ import annotations
 
-from flowproof.addresses import parse_address
+from itertools import permutations, product
+
 from flowproof.values import Value
+from flowproof.verify.found import Unmodelled
+from flowproof.verify.wfp_conditions import TCP, UDP, Attempt, matches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    Address = tuple[int, int]  # family, value
-    Bindings = Mapping[tuple[str, str], tuple[Address, ...]]
+    from flowproof.verify.wfp_conditions import Bindings
 
-__all__ = ["TCP", "UDP", "Ambiguous", "Attempt", "Ruling", "classify"]
+    Filter = Mapping[str, Any]
 
-TCP = 6
-UDP = 17
-_WILDCARD_BIND = 8
+__all__ = [
+    "ACTIONS",
+    "TCP",
+    "UDP",
+    "Ambiguous",
+    "Attempt",
+    "Ruling",
+    "Sublayer",
+    "Unmodelled",
+    "arbitrate",
+    "classify",
+]
+
+ACTIONS = ("permit", "block", "continue", "callout permit", "callout block", "callout continue")
+"""What a filter does; a callout is taken at what it returned."""
+
+_CLASS_BITS = 60  # FWPM_AUTO_WEIGHT_BITS: a class is the four bits above
+_CLEAR = "CLEAR_ACTION_RIGHT"
 
 
 class Ambiguous(Exception):  # noqa: N818  not an error of the caller: a finding about the filter set
-    """Filters of one weight match and disagree: what happens is the platform's secret."""
+    """What happens depends on an order that is the platform's secret; the message names the filters."""
 
 
-class Attempt(Value):
-    """What a layer classifies. *ours*: the identity is the run's. None: the layer does not know it."""
+class Sublayer(Value):
+    """Filters that are arbitrated among themselves. *weight*: heavier sublayers are asked first."""
 
-    layer: str
-    protocol: int
-    remote: Address | None = None
-    remote_port: int | None = None
-    local: Address | None = None
-    local_port: int | None = None
-    wildcard: bool = False
-    ours: bool = True
+    weight: int
+    filters: Sequence[Filter]
 
 
 class Ruling(Value):
-    """Whether the attempt passes, and the rules of the filters that decided (none: nothing matched)."""
+    """Whether the attempt passes, and the rules of the filters that decided (none: nothing matched).
+
+    *veto*: a callout blocked what had been permitted hard, which the platform audits.
+    """
 
     permitted: bool
     rules: tuple[str, ...]
     matched: bool
+    veto: bool = False
+
+
+class _Answer(Value):
+    """What one sublayer says. *writable*: another sublayer may override it (FWPS_RIGHT_ACTION_WRITE)."""
+
+    permitted: bool
+    writable: bool
+    callout: bool
+    rules: tuple[str, ...]
 
 
 def classify(
     filters: Mapping[str, Any], attempt: Attempt, bindings: Bindings | None = None
 ) -> Ruling:
-    """Return what the set does to *attempt*. *bindings* gives (kind, value) of symbols their addresses;
-    one that is not bound matches nothing. Raises `Ambiguous`.
+    """Return what a filter set by itself does to *attempt*. *bindings* gives (kind, value) of symbols their
+    addresses; one that is not bound matches nothing. Raises `Ambiguous` and `Unmodelled`.
     """
+    return arbitrate([Sublayer(0, filters["filters"])], attempt, bindings)
+
+
+def arbitrate(
+    sublayers: Iterable[Sublayer], attempt: Attempt, bindings: Bindings | None = None
+) -> Ruling:
+    """Return what the *sublayers* of one layer do to *attempt*, which passes where nothing matches.
+    Raises `Ambiguous` and `Unmodelled`.
+    """
+    answers: dict[int, list[_Answer]] = {}
+    for sublayer in sublayers:
+        answer = _answer(sublayer.filters, attempt, bindings)
+        if answer is not None:
+            answers.setdefault(sublayer.weight, []).append(answer)
+    if len(answers) == 1 and len(only := next(iter(answers.values()))) == 1:
+        return _layer(only)
+    heavier = [permutations(answers[weight]) for weight in sorted(answers, reverse=True)]
+    found = {_layer([one for group in order for one in group]) for order in product(*heavier)}
+    if len({(ruling.permitted, ruling.rules) for ruling in found}) > 1:
+        raise Ambiguous("sublayers of one weight disagree")
+    return found.pop()
+
+
+def _layer(answers: list[_Answer]) -> Ruling:
+    """Return what *answers* come to, in the order in which the sublayers are asked."""
+    current: _Answer | None = None
+    for answer in answers:
+        if current is None or current.writable:
+            # a soft action is overridden by the opposite; a permit below a permit may still harden it
+            if current is None or answer.permitted is not current.permitted or not answer.writable:
+                current = answer
+        elif current.permitted and not answer.permitted and answer.callout:
+            return Ruling(False, answer.rules, True, veto=True)
+    if current is None:
+        return Ruling(True, (), False)
+    return Ruling(current.permitted, current.rules, True)
+
+
+def _answer(
+    filters: Iterable[Filter], attempt: Attempt, bindings: Bindings | None
+) -> _Answer | None:
     matching = [
         one
-        for one in filters["filters"]
-        if one["layer"] == attempt.layer and _matches(one["conditions"], attempt, bindings or {})
+        for one in filters
+        if one["layer"] == attempt.layer and matches(one["conditions"], attempt, bindings)
     ]
-    if not matching:
-        return Ruling(True, (), False)
-    heaviest = max(one["weight"] for one in matching)
-    deciding = [one for one in matching if one["weight"] == heaviest]
-    actions = {one["action"] for one in deciding}
-    if len(actions) > 1:
+    terminating = [one for one in matching if not _action(one).endswith("continue")]
+    if not terminating:
+        return None
+    spans = [_span(one["weight"]) for one in terminating]
+    surest = max(spans)[0]
+    deciding = [one for one, (_, most) in zip(terminating, spans, strict=True) if most >= surest]
+    answers = {(_action(one), _writable(one)) for one in deciding}
+    if len(answers) > 1:
         raise Ambiguous(", ".join(one["name"] for one in deciding))
-    rules = sorted({rule for one in deciding for rule in one["rules"]})
-    return Ruling(actions == {"permit"}, tuple(rules), True)
+    ((action, writable),) = answers
+    rules = tuple(sorted({rule for one in deciding for rule in one["rules"]}))
+    return _Answer(action.endswith("permit"), writable, action.startswith("callout"), rules)
 
 
-def _matches(conditions: list[dict[str, Any]], attempt: Attempt, bindings: Bindings) -> bool:
-    return all(
-        any(_holds(condition, attempt, bindings) for condition in run) for run in _runs(conditions)
-    )
+def _action(one: Filter) -> str:
+    action: str = one["action"]
+    if action not in ACTIONS:
+        raise Unmodelled(f"no action `{action}`")
+    return action
 
 
-def _runs(conditions: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    run: list[dict[str, Any]] = []
-    for condition in conditions:
-        if run and run[-1]["field"] != condition["field"]:
-            yield run
-            run = []
-        run.append(condition)
-    if run:
-        yield run
+def _writable(one: Filter) -> bool:
+    """Tell whether another sublayer may override the action: by default a permit, and a callout's block."""
+    flags = one.get("flags", ())
+    if set(flags) - {_CLEAR}:
+        raise Unmodelled(f"flags {sorted(flags)}")
+    return one["action"] != "block" and _CLEAR not in flags
 
 
-def _holds(condition: dict[str, Any], attempt: Attempt, bindings: Bindings) -> bool:
-    value = condition["value"]
-    match condition["field"]:
-        case "ALE_USER_ID":
-            return attempt.ours and value == "@run"
-        case "FLAGS":
-            return bool((_WILDCARD_BIND if attempt.wildcard else 0) & value)
-        case "IP_PROTOCOL":
-            return _number(condition, attempt.protocol)
-        case "IP_REMOTE_PORT":
-            return _number(condition, attempt.remote_port)
-        case "IP_LOCAL_PORT":
-            return _number(condition, attempt.local_port)
-        case "IP_REMOTE_ADDRESS":
-            return _address(condition, attempt.remote, bindings)
-        case "IP_LOCAL_ADDRESS":
-            return _address(condition, attempt.local, bindings)
-        case field:
-            raise ValueError(f"no field `{field}`")
-
-
-def _number(condition: dict[str, Any], actual: int | None) -> bool:
-    if actual is None:  # the field is empty: an equality with a value does not hold
-        return False
-    if condition["match"] == "RANGE":
-        low, high = condition["value"]
-        return bool(low <= actual <= high)
-    return bool(actual == condition["value"])
-
-
-def _address(condition: dict[str, Any], actual: Address | None, bindings: Bindings) -> bool:
-    if actual is None:
-        return False
-    if condition["type"].startswith("@"):
-        return actual in bindings.get((condition["type"][1:], condition["value"]), ())
-    base, _, prefix = condition["value"].partition("/")
-    network = parse_address(base)
-    if network is None or network[0] != actual[0]:
-        return False
-    shift = (32 if actual[0] == 4 else 128) - int(prefix)
-    return actual[1] >> shift == network[1] >> shift
+def _span(weight: object) -> tuple[int, int]:
+    """Return the least and the greatest effective weight: a class has 60 bits that the platform chooses."""
+    match weight:
+        case None:  # FWP_EMPTY: [0, 2^60)
+            return _span(0)
+        case {"uint64": int(exact)}:
+            return exact, exact
+        case int(index) if type(index) is int and 0 <= index <= 15:
+            return index << _CLASS_BITS, (index + 1 << _CLASS_BITS) - 1
+        case other:
+            raise Unmodelled(f"a weight {other}")

@@ -58,6 +58,17 @@ def audited(folder: Path, run: str | None = None) -> Audit:
     return found
 
 
+@pytest.mark.parametrize("proof", ["claimed", "none"])
+def test_a_claimed_proof_is_no_pass_and_is_told_as_a_claim(tmp_path: Path, proof: str) -> None:
+    write_run(tmp_path, "bot.a", RULES, ir=flow(tmp_path), proof=proof)
+    found = audited(tmp_path)
+    assert found.controls[0].verdict is Verdict.CAPABILITY_ERROR
+    assert "it then proves the artifact before it runs" in report_text(found, printable)
+    told = report_data(found)
+    assert found.exit.code == 3
+    assert f'"proof": "{proof}"' in json.dumps(told)
+
+
 def test_a_sound_record_of_a_pass_ends_with_0(tmp_path: Path) -> None:
     write_run(tmp_path, "bot.a", RULES, ir=flow(tmp_path))
     found = audited(tmp_path)

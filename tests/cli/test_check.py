@@ -109,6 +109,81 @@ def test_what_a_pack_opens_is_noted(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "allow connect to 203.0.113.7:443" in found[0]["message"]
 
 
+PACK = """\
+policy: pk
+rules:
+  pk.rule: {rule}
+  pk.far: deny connect to 192.0.2.1
+"""
+
+
+@pytest.mark.parametrize(
+    ("rule", "what", "meaning"),
+    [
+        ("deny connect to anything else except unix:/run/a.sock", "unix:/run/a.sock", "unix"),
+        ("deny listen on anything except anything:8080", "anything:8080", "listen"),
+        ("never listen on anything:1-1023 except 192.0.2.7:80", "192.0.2.7:80", "listen"),
+    ],
+)
+@pytest.mark.parametrize("command", ["check", "compile"])
+def test_what_a_packs_refusal_excepts_from_a_fixed_meaning_is_noted(
+    rule: str,
+    what: str,
+    meaning: str,
+    command: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "pk.policy.yaml").write_text(PACK.format(rule=rule))
+    flow = write(tmp_path, "expect no connect to 192.0.2.2", uses="pk.policy.yaml")
+    target = ["--target", "linux-x86_64"] if command == "compile" else []
+    assert main([command, flow, *target]) == 0
+    told = capsys.readouterr()
+    words = told.err + (told.out if command == "check" else "")
+    assert (
+        f"pack `pk` widens control `t.f`: what `t.f/pk.rule` excepts is let through: {what}"
+        in words
+    )
+    assert f"`t.f.implied.{meaning}`" in words
+
+
+@pytest.mark.parametrize(
+    ("rule", "more"),
+    [
+        # a catch-all of the flow's own covers it, or a refusal that names it
+        ("deny connect to anything else except unix:/run/a.sock", "deny connect to anything else"),
+        ("deny connect to anything else except unix:/run/a.sock", "never connect to anything"),
+        ("deny listen on anything except anything:8080", "deny listen on anything else"),
+        ("deny listen on anything except anything:8080", "deny listen on anything:8000-9000"),
+        # what is on loopback may be listened on anyway
+        ("deny listen on 127.0.0.1 except 127.0.0.1:80", "deny connect to 192.0.2.2"),
+        ("observe listen on anything except anything:8080", "deny connect to 192.0.2.2"),
+    ],
+)
+def test_what_is_refused_or_let_through_anyway_is_not_noted(
+    rule: str, more: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "pk.policy.yaml").write_text(PACK.format(rule=rule))
+    code, data = answer(capsys, write(tmp_path, more, uses="pk.policy.yaml"))
+    assert (code, codes(data)) == (0, [])
+
+
+def test_an_exception_that_a_run_binds_is_noted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "pk.policy.yaml").write_text(PACK.format(rule="'deny listen except ${OURS}:80'"))
+    code, data = answer(capsys, write(tmp_path, "observe listen", uses="pk.policy.yaml"))
+    assert (code, codes(data)) == (0, ["FP102", "FP114"])  # and no target carries it
+
+
+def test_an_exception_of_the_flows_own_is_no_note(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules = ("deny listen on anything except anything:8080", "deny connect to 192.0.2.2")
+    code, data = answer(capsys, write(tmp_path, *rules))
+    assert (code, codes(data)) == (0, [])
+
+
 def test_a_packs_catch_all_that_shrinks_is_noted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

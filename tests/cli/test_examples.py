@@ -14,7 +14,8 @@ import pytest
 from flowproof.cli.commands import doctor
 from flowproof.cli.main import main
 from flowproof.record.codes import Code
-from flowproof.run.selftest import Capability, first_failure, self_test
+from flowproof.run.selftest import self_test
+from flowproof.run.steps import Capability, first_failure
 
 pytestmark = pytest.mark.enforce
 

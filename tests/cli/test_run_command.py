@@ -48,6 +48,7 @@ class Recorder:
         self.roots: list[str] = []
         self.artifacts: list[Artifact] = []
         self.stdout_to_stderr: list[bool] = []
+        self.proven: list[bool] = []
         self.lines: dict[str, tuple[Line, ...]] = {}
         self.more: tuple[RuleRow, ...] = ()
         self.progress: recorder.Progress | None = None
@@ -60,15 +61,18 @@ class Recorder:
         record_root: str,
         stdout_to_stderr: bool = False,
         progress: recorder.Progress | None = None,
+        proven: bool = False,
     ) -> Outcome:
         self.progress = progress
+        self.proven.append(proven)
         self.artifacts.append(artifact)
         self.commands.append(command)
         self.roots.append(record_root)
         self.stdout_to_stderr.append(stdout_to_stderr)
         rules = (rule(f"{artifact.control}.rest"), *self.more)
         lines = self.lines.get(artifact.control, ())
-        folder = str(write_run(self.folder, artifact.control, rules, lines))
+        proof = "proven" if proven else "claimed"
+        folder = str(write_run(self.folder, artifact.control, rules, lines, proof=proof))
         record = read(folder).record
         assert record is not None
         return Outcome(record, folder, record.exit.code, record.exit.because)

@@ -15,25 +15,27 @@ from product import Product
 from stage import PROGRAMS, Stage
 
 CASES = pytest.StashKey[dict[str, set[str]]]()
-"""Case id → outcomes of the tests that carry it, in this session."""
+LIMITS = pytest.StashKey[dict[str, set[str]]]()
+"""Id of a case, of a stated limit → outcomes of the tests that carry it, in this session."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the list of cases behind everything that could run one."""
-    items.sort(key=lambda item: "named_cases" in item.nodeid)
+    """Put the comparisons with lists of ids behind everything that could carry one."""
+    items.sort(key=lambda item: "test_named_" in item.nodeid)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Note which cases ran, and how they ended."""
+    """Note which ids were tried, and how that ended."""
     report = yield
     if call.when == "call" or not report.passed:
-        ran = item.config.stash.setdefault(CASES, {})
-        for mark in item.iter_markers("case"):
-            for case in mark.args:
-                ran.setdefault(case, set()).add(report.outcome)
+        for name, key in (("case", CASES), ("limit", LIMITS)):
+            ran = item.config.stash.setdefault(key, {})
+            for mark in item.iter_markers(name):
+                for identity in mark.args:
+                    ran.setdefault(identity, set()).add(report.outcome)
     return report
 
 
@@ -41,6 +43,12 @@ def pytest_runtest_makereport(
 def cases_ran(request: pytest.FixtureRequest) -> dict[str, set[str]]:
     """Return the outcomes by case id, so far."""
     return request.config.stash.setdefault(CASES, {})
+
+
+@pytest.fixture
+def limits_ran(request: pytest.FixtureRequest) -> dict[str, set[str]]:
+    """Return the outcomes by the id of a limit, so far."""
+    return request.config.stash.setdefault(LIMITS, {})
 
 
 @pytest.fixture(scope="session")

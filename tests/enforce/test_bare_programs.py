@@ -97,6 +97,57 @@ def test_interrupted_sends_arrive_bare(
     assert int(str(ran.report["ticks"])) > 20, ran
 
 
+def test_interrupted_connect_completes_once_bare(plain_stage: Stage) -> None:
+    ran = plain_stage.bare(plain_stage.program("interrupted.py"))
+    assert (ran.report["connect"], ran.report["ready"], ran.report["accepted"]) == (
+        "EINTR",
+        True,
+        1,
+    ), ran
+
+
+def test_processes_outside_act_bare(plain_stage: Stage) -> None:
+    path = str(plain_stage.folder / "broker.sock")
+    before = plain_stage.program("outside.py", "broker", path, "10.99.0.2", "9000", "--")
+    ran = plain_stage.bare([*before, *plain_stage.program("ask_broker.py", path)])
+    assert ran.report == {"connect": "ok", "sent": "ok"}, ran
+    assert [(a.to, a.first) for a in ran.arrivals] == [("10.99.0.2:9000", "through a broker")], ran
+
+
+def test_supervisor_and_record_are_reached_where_nothing_keeps_a_program_off(
+    root_stage: Stage,
+) -> None:
+    """The bare side of C29: between plain processes each attempt succeeds (but for being stopped or ended)."""
+    code = "import os, subprocess, sys;sys.exit(subprocess.call(sys.argv[1:], preexec_fn=None))"
+    runs = root_stage.folder / "runs"
+    runs.mkdir()
+    (runs / "record.json").write_text("{}", encoding="utf-8")
+    program = root_stage.program("tamper.py", "--without-kill", str(runs))
+    python = root_stage.product.python
+    ran = root_stage.bare([python, "-c", code, python, "-c", code, *program])
+    supervisor = ran.report["supervisor"]
+    assert isinstance(supervisor, dict)
+    assert supervisor.pop("getfd") == "EBADF", (
+        ran
+    )  # past its last descriptor: the others were taken
+    assert supervisor.pop("open") in {"ok", "ENXIO", "ENODEV"}, (
+        ran
+    )  # as far as files can be reopened
+    assert supervisor.pop("writev") == "EFAULT", ran  # may be written; the address is another's
+    assert set(supervisor.values()) == {"ok"}, ran
+    assert ran.report["files"] == {"record.json": "written"}, ran
+
+
+def test_signal_by_way_of_a_file_ends_a_process_bare(plain_stage: Stage) -> None:
+    code = (
+        f"import os, sys, time; sys.path.insert(0, {str(plain_stage.programs)!r});"
+        "from tamper import signal_by_file;"
+        "pid = os.fork() or time.sleep(20); signal_by_file(pid); print(os.waitpid(pid, 0)[1])"
+    )
+    ran = plain_stage.bare([plain_stage.product.python, "-c", code])
+    assert ran.stdout.split() == ["9"], ran
+
+
 def test_listens_succeed_bare(plain_stage: Stage) -> None:
     ran = plain_stage.bare(plain_stage.program("listening.py"))
     assert set(ran.report.values()) == {"ok"}, ran
@@ -143,7 +194,7 @@ def test_outer_filter_refuses_its_call_and_no_other(plain_stage: Stage) -> None:
         "import ctypes; l = ctypes.CDLL(None, use_errno=True); print(l.getppid(), l.getpid() > 0)"
     )
     refused = [plain_stage.product.python, "-c", code]
-    ran = plain_stage.bare(plain_stage.program("outer.py", str(getppid), "-", "0", *refused))
+    ran = plain_stage.bare(plain_stage.program("outer.py", str(getppid), *refused))
     assert ran.stdout.split() == ["-1", "True"], ran
 
 

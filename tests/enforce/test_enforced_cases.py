@@ -9,7 +9,7 @@ import pytest
 from evidence import CAPABILITY, FAIL, PASS
 from missing import missing
 from namespace import ROOT, Namespace
-from stage import Y0, Stage
+from stage import Y0, Ran, Stage
 
 pytestmark = [pytest.mark.namespace, pytest.mark.enforce]
 
@@ -104,6 +104,16 @@ def test_interrupted_sends_are_sent_once(stage: Stage, built: dict[str, Path], c
     assert (ran.record.verdict, ran.code) == (PASS, 0), ran
 
 
+@case("C13")
+def test_interrupted_connect_completes_once(stage: Stage) -> None:
+    ran = stage.contained(stage.flow(Y0, stage.program("interrupted.py")))
+    assert ran.report["connect"] == "EINTR", ran
+    assert (ran.report["ready"], ran.report["error"]) == (True, 0), ran
+    assert (ran.report["accepted"], ran.report["received"]) == (1, ["once"]), ran
+    assert ran.arrivals == [], ran
+    assert (ran.record.verdict, ran.code) == (PASS, 0), ran
+
+
 @case("C15")
 def test_nonblocking_connects_keep_their_semantics(stage: Stage) -> None:
     program = stage.program("nonblocking.py", "9000", "10.99.0.1", "10.99.0.2")
@@ -168,11 +178,51 @@ def test_outside_unix_socket_is_refused_and_counted(stage: Stage, namespace: Nam
     assert (ran.record.verdict, ran.code) == (FAIL, 1), ran
 
 
+def asked(stage: Stage, rules: dict[str, str]) -> Ran:
+    """Run a program that asks a broker outside for a connection to the denied address."""
+    path = str(stage.folder / "broker.sock")
+    broker = stage.program("outside.py", "broker", path, "10.99.0.2", "9000", "--")
+    return stage.contained(stage.flow(rules, stage.program("ask_broker.py", path)), before=broker)
+
+
+@case("C23")
+def test_broker_outside_is_not_reached(stage: Stage) -> None:
+    ran = asked(stage, Y0)
+    assert ran.report == {"connect": "ECONNREFUSED", "sent": "not asked"}, ran
+    assert ran.reached("10.99.0.2") == 0, ran
+    (event,) = ran.record.refused
+    assert str(event["destination"]).endswith("/broker.sock"), event
+    assert (ran.record.verdict, ran.code) == (FAIL, 1), ran
+
+
+@case("C23")
+def test_broker_outside_that_a_rule_allows_is_told_as_a_way_around(stage: Stage) -> None:
+    path = stage.folder / "broker.sock"
+    ran = asked(stage, {**Y0, "probe.broker": f"allow connect to unix:{path}"})
+    assert ran.report == {"connect": "ok", "sent": "ok"}, ran
+    assert [(a.to, a.first) for a in ran.arrivals] == [("10.99.0.2:9000", "through a broker")], ran
+    (through,) = ran.record.through
+    assert (through["protocol"], str(through["destination"])[-12:]) == ("unix", "/broker.sock"), ran
+    assert "except through" in ran.stdout + ran.stderr, ran
+
+
+def test_allowed_socket_of_the_run_itself_is_no_way_around(stage: Stage) -> None:
+    path = str(stage.folder / "own.sock")
+    code = (
+        "import socket; s = socket.socket(socket.AF_UNIX);"
+        f"s.bind({path!r}); s.listen(1); socket.socket(socket.AF_UNIX).connect({path!r})"
+    )
+    rules = {**Y0, "probe.own": f"allow connect to unix:{path}"}
+    ran = stage.contained(stage.flow(rules, [stage.product.python, "-c", code]))
+    assert ran.record.through == [], ran
+    assert (ran.record.verdict, ran.code) == (PASS, 0), ran
+
+
 @case("C25")
 def test_inherited_connection_is_gone(stage: Stage) -> None:
-    words = stage.program("inherited.py", "write")
+    words = stage.program("inherited.py", "write", "7")
     path = stage.flow(Y0, words)
-    before = stage.program("inherited.py", "open", "10.99.0.2", "9000")
+    before = stage.program("inherited.py", "open", "7", "10.99.0.2", "9000")
     ran = stage.contained(path, before=before)
     assert ran.report == {"write": "EBADF"}, ran
     assert [a.bytes for a in ran.arrivals] == [0], ran  # the connection of the wrapper, and no byte

@@ -49,7 +49,9 @@ def test_unbroken_run_is_green(stage: Stage) -> None:
 
 @pytest.mark.case("C28")
 def test_program_that_kills_its_supervisor(stage: Stage) -> None:
-    ran = stage.contained(stage.flow(Y0, stage.program("kill_parent.py", "10.99.0.2", "9000")))
+    """Where it can: on a host that does not keep signals inside (the others: `test_reach_cases.py`)."""
+    program = stage.program("kill_parent.py", "10.99.0.2", "9000")
+    ran = stage.contained(stage.flow(Y0, program), before=stage.older(5))
     assert ran.report["killed"] in {"ok", "about to"}, ran
     assert ran.report["connect"] in {"ENOSYS", "not reached"}, ran
     assert ran.reached("10.99.0.2") == 0, ran

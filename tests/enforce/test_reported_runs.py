@@ -11,7 +11,7 @@ import os
 import pytest
 from disarming import disarmed
 from evidence import CAPABILITY, FAIL, PASS
-from mechanism import NUMBERS, REFUSED
+from outer_filters import MECHANISM, calls
 from stage import CONTROL, NEVER_ELSE, Y0, Ran, Stage
 
 pytestmark = [pytest.mark.namespace, pytest.mark.enforce]
@@ -32,8 +32,8 @@ def tier(ran: Ran) -> object:
 
 def without(stage: Stage, call: str) -> list[str]:
     """Return the words that put a run inside a filter that refuses *call*."""
-    number, argument, value = REFUSED[call]
-    return stage.program("outer.py", str(number), argument, str(value))
+    words, _code = MECHANISM[call]
+    return stage.program("outer.py", words)
 
 
 # --- supervisors by user notification
@@ -311,7 +311,7 @@ def test_asn_11_what_is_missing_is_named_and_no_flag_is_ignored(stage: Stage) ->
 
 def test_asn_13_no_user_namespace_is_needed(stage: Stage) -> None:
     """openai/codex#15057."""
-    outer = stage.program("outer.py", str(NUMBERS["unshare"]), "-", "0")
+    outer = stage.program("outer.py", calls("unshare"))
     ran = stage.contained(stage.flow(Y0, stage.program("reach.py", *ALLOWED)), before=outer)
     assert verdict_and_exit(ran) == (PASS, 0), ran
 

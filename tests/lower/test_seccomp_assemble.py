@@ -11,7 +11,7 @@ from flowproof.lower.seccomp.bpf import JEQ, JGE, LOAD, RETURN, decode, encode
 from flowproof.verify import bpf
 
 
-def _union(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
+def _union(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted({*left, *right}))
 
 
@@ -20,7 +20,7 @@ def _program(count: int, seed: int = 0, step: int = 3) -> tuple[list[Leaf], tupl
     firsts = [0, *sorted(rng.sample(range(1, count * step), count - 1))]
     leaves: list[Leaf] = []
     for at, first in enumerate(firsts):
-        leaves.append(Leaf(first, f"leaf {at % 7}", (at,)))
+        leaves.append(Leaf(first, f"leaf {at % 7}", (str(at % 9),)))
     steps = [Step(LOAD, 0, "number"), *tree(leaves, str, _union)]
     steps += [Step(RETURN, at, "leaf", label=f"leaf {at}") for at in range(7)]
     return leaves, decode(encode(assemble(steps)))
@@ -119,9 +119,11 @@ def test_a_tree_of_one_leaf_is_a_bug() -> None:
         list(tree([Leaf(0, "a")], str, _union))
 
 
-def test_comparisons_name_the_rules_of_both_sides() -> None:
-    steps = list(tree([Leaf(0, "a", (1,)), Leaf(9, "b", (2,)), Leaf(10, "a", ())], str, _union))
-    assert steps[0].rules == (1, 2)
+def test_comparisons_name_the_causes_of_both_sides() -> None:
+    steps = list(
+        tree([Leaf(0, "a", ("one",)), Leaf(9, "b", ("two",)), Leaf(10, "a", ())], str, _union)
+    )
+    assert steps[0].causes == ("one", "two")
 
 
 def test_bytes_that_are_no_instructions_are_refused() -> None:

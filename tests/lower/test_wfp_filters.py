@@ -80,13 +80,14 @@ def test_all_six_layers_are_filtered() -> None:
     assert {one["layer"] for one in filter_set(RULES)["filters"]} == set(LAYERS)
 
 
-def test_nothing_is_filtered_on_the_promiscuous_mode_or_the_loopback_flag() -> None:
+def test_nothing_is_filtered_on_the_promiscuous_mode_or_any_flag() -> None:
     text = json.dumps(filter_set(RULES))
     assert "PROMISCUOUS" not in text
-    for one in filter_set(RULES)["filters"]:
-        for condition in one["conditions"]:
-            if condition["field"] == "FLAGS":
-                assert condition["value"] == 8  # a wildcard bind
+    assert "FLAGS" not in text
+
+
+def test_the_sublayer_of_the_run_is_asked_first() -> None:
+    assert filter_set(RULES)["sublayer"] == {"key": "@run", "weight": 0xFFFF}
 
 
 def test_names_stay_symbolic_in_both_families() -> None:
@@ -115,7 +116,7 @@ def test_icmp_falls_to_the_block_even_for_an_allowed_address() -> None:
 
 
 def test_another_identity_is_not_touched() -> None:
-    assert classify(filter_set(RULES), replace(connect("192.0.2.1"), ours=False)).permitted
+    assert classify(filter_set(RULES), replace(connect("192.0.2.1"), sids=("S-1-5-18",))).permitted
 
 
 def test_loopback_is_told_by_address() -> None:
@@ -141,10 +142,10 @@ def test_inbound_datagrams_are_let_be_where_no_connect_rule_denies() -> None:
     assert classify(filters, accept("192.0.2.1", 80, UDP)).permitted
 
 
-def test_a_wildcard_bind_is_refused_whatever_address_the_platform_gives() -> None:
+def test_a_listen_on_every_address_is_refused_whatever_address_the_platform_gives() -> None:
     filters = filter_set({"low": "deny listen on anything:1-1023"})
     for local in (None, (4, 0)):
-        attempt = Attempt("ALE_AUTH_LISTEN_V4", TCP, local=local, local_port=80, wildcard=True)
+        attempt = Attempt("ALE_AUTH_LISTEN_V4", TCP, local=local, local_port=80)
         assert not classify(filters, attempt).permitted
     bound = Attempt("ALE_AUTH_LISTEN_V4", TCP, local=of("127.0.0.1"), local_port=80)
     assert classify(filters, bound).permitted
@@ -158,13 +159,15 @@ def test_a_control_that_refuses_nothing_has_no_filter() -> None:
 def test_many_addresses_come_in_chunks_of_one_rule() -> None:
     members = ", ".join(f"10.0.{at}.1" for at in range(200))
     filters = filter_set({"a": f"deny connect to {members}"})["filters"]
-    chunks = [one for one in filters if one["weight"] == 15]
-    counts = [
-        sum(condition["field"] == "IP_REMOTE_ADDRESS" for condition in one["conditions"])
-        for one in chunks
-    ]
-    assert counts == [CHUNK, CHUNK, CHUNK, 200 - 3 * CHUNK]
-    assert all(one["rules"] == ["a"] for one in chunks)
+    for family in (4, 6):  # IPv4 of dual-stack sockets is seen at the IPv6 layer
+        layer = f"ALE_AUTH_CONNECT_V{family}"
+        chunks = [one for one in filters if one["weight"] == 15 and one["layer"] == layer]
+        counts = [
+            sum(condition["field"] == "IP_REMOTE_ADDRESS" for condition in one["conditions"])
+            for one in chunks
+        ]
+        assert counts == [CHUNK, CHUNK, CHUNK, 200 - 3 * CHUNK]
+        assert all(one["rules"] == ["a"] for one in chunks)
 
 
 def test_addresses_are_merged_only_where_ports_are_the_same() -> None:
@@ -173,8 +176,30 @@ def test_addresses_are_merged_only_where_ports_are_the_same() -> None:
     assert classify(filters, connect("10.0.0.1", 443)).permitted
     assert classify(filters, connect("10.0.0.2", 80)).permitted
     assert not classify(filters, connect("10.0.0.2", 443)).permitted
-    denies = [one for one in filters["filters"] if one["weight"] == 15]
-    assert len(denies) == 2
+    denies = [one["layer"] for one in filters["filters"] if one["weight"] == 15]
+    assert sorted(denies) == ["ALE_AUTH_CONNECT_V4"] * 2 + ["ALE_AUTH_CONNECT_V6"] * 2
+
+
+@pytest.mark.parametrize("address", ["10.0.0.9", "::ffff:10.0.0.9"])
+def test_an_ipv4_address_is_denied_at_both_layers(address: str) -> None:
+    filters = filter_set({"a": "deny connect to 10.0.0.9"})
+    assert not classify(filters, connect(address)).permitted
+    assert classify(filters, connect(address.replace("9", "8"))).permitted
+
+
+def test_the_mapped_block_is_no_ipv6() -> None:
+    filters = filter_set({"a": "deny connect to [::/0]"})
+    assert not classify(filters, connect("2001:db8::1")).permitted
+    assert not classify(filters, connect("::fffe:10.0.0.9")).permitted
+    assert classify(filters, connect("::ffff:10.0.0.9")).permitted
+    assert classify(filters, connect("10.0.0.9")).permitted
+
+
+def test_a_name_is_bound_to_ipv4_at_the_ipv6_layer_too() -> None:
+    filters = filter_set(RULES)
+    bound = {("name", "api.example.com"): (of("192.0.2.7"),)}
+    assert classify(filters, connect("::ffff:192.0.2.7"), bound).permitted
+    assert not classify(filters, connect("::ffff:192.0.2.8"), bound).permitted
 
 
 def test_keys_are_version_5_uuids_that_follow_from_the_filter() -> None:

@@ -40,6 +40,7 @@ _GITHUB = {
         "raw.githubusercontent.com",
     ),
     "github-services": (
+        "pkg.actions.githubusercontent.com",
         "token.actions.githubusercontent.com",
         "pipelines.actions.githubusercontent.com",
         "results-receiver.actions.githubusercontent.com",
@@ -133,10 +134,10 @@ TRIES = {
         ),
         (),
         (
-            "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-retrieval.html",
-            "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-iam-roles.html",
-            "https://docs.aws.amazon.com/eks/latest/userguide/pod-id-agent-setup.html",
-            "https://learn.microsoft.com/en-us/azure/virtual-network/what-is-ip-address-168-63-129-16",
+            "docs/policy-language.md",
+            "https://repost.aws/es/questions/QUhecceRF6R9GuLtmxK_pFJQ/ecs-task-is-not-using-the-role-attached-to-it, read 2026-11-29",
+            "https://docs.aws.amazon.com/eks/latest/userguide/pod-id-agent-setup.html, read 2026-11-29",
+            "https://docs.github.com/en/copilot/reference/copilot-allowlist-reference (Azure), read 2026-11-29",
         ),
     ),
     "container-engines": Try(
@@ -153,10 +154,11 @@ TRIES = {
         ),
         (),
         (
-            "https://docs.docker.com/engine/security/#docker-daemon-attack-surface",
-            "https://github.com/containerd/containerd/blob/main/docs/ops.md",
-            "https://docs.podman.io/en/latest/markdown/podman-system-service.1.html",
-            "https://github.com/cri-o/cri-o/blob/main/docs/crio.8.md",
+            "https://docs.docker.com/desktop/troubleshoot-and-support/faqs/linuxfaqs/, read 2026-11-29",
+            "https://docs.docker.com/desktop/setup/install/mac-permission-requirements/, read 2026-11-29",
+            "https://github.com/containerd/containerd/blob/main/docs/ops.md, read 2026-11-29",
+            "https://docs.podman.io/en/v3.0/markdown/podman-system-service.1.html, read 2026-11-29",
+            "https://github.com/cri-o/cri-o/blob/main/docs/crio.8.md, read 2026-11-29",
         ),
     ),
     "d-bus": Try(
@@ -166,8 +168,8 @@ TRIES = {
         ),
         (),
         (
-            "https://dbus.freedesktop.org/doc/dbus-specification.html#message-bus-types-system",
-            "https://github.com/systemd/systemd/blob/main/man/systemd.xml",
+            "https://github.com/systemd/systemd/commit/1ae383a8a3ae4824453e297352fda603d2d3fd5e, read 2026-11-29",
+            "https://github.com/systemd/systemd/blob/main/man/systemd.xml, read 2026-11-29",
         ),
     ),
     "git-https": Try(
@@ -178,7 +180,10 @@ TRIES = {
             _shut("git.flow.test", "git-daemon", port=9418),
         ),
         (("GIT_HOST", "git.flow.test"),),
-        ("https://git-scm.com/docs/gitprotocol-http", "https://git-scm.com/docs/git-daemon"),
+        (
+            "https://github.com/git/git/blob/master/Documentation/gitprotocol-http.txt, read 2026-11-29",
+            "https://man.archlinux.org/man/git-daemon.1.en, read 2026-11-29",
+        ),
     ),
     "github-actions": Try(
         (
@@ -191,20 +196,29 @@ TRIES = {
         ),
         (),
         (
-            "https://docs.github.com/en/actions/reference/runners/self-hosted-runners",
-            "https://docs.github.com/en/actions/concepts/security/openid-connect",
+            "https://docs.github.com/en/actions/reference/runners/self-hosted-runners, read 2026-11-29",
+            "https://docs.github.com/en/actions/reference/openid-connect-reference, read 2026-11-29",
+            "https://docs.github.com/en/copilot/reference/copilot-allowlist-reference, read 2026-11-29",
+            "https://github.com/actions/runner/blob/main/src/Runner.Listener/Checks/ActionsCheck.cs, read 2026-11-29",
+            "https://github.com/aquasecurity/trivy/blob/main/docs/docs/references/troubleshooting.md (ghcr.io), read 2026-11-29",
         ),
     ),
     "key-agents": Try(
         (
             *_sockets("gpg-agent", "~/.gnupg/S.gpg-agent", "~/.gnupg/S.gpg-agent.ssh"),
-            *_sockets("password-agent", "~/.1password/agent.sock", "~/.bitwarden-ssh-agent.sock"),
+            *_sockets(
+                "password-agent",
+                "~/.1password/agent.sock",
+                "~/.bitwarden-ssh-agent.sock",
+                "~/snap/bitwarden/current/.bitwarden-ssh-agent.sock",
+                "~/.var/app/com.bitwarden.desktop/data/.bitwarden-ssh-agent.sock",
+            ),
         ),
         (),
         (
-            "https://www.gnupg.org/documentation/manuals/gnupg/Agent-Options.html",
-            "https://developer.1password.com/docs/ssh/agent/",
-            "https://bitwarden.com/help/ssh-agent/",
+            "https://github.com/gpg/gnupg/blob/master/common/homedir.c, read 2026-11-29",
+            "https://developer.1password.com/llms-ssh.txt, read 2026-11-29",
+            "https://bitwarden.com/help/ssh-agent/, read 2026-11-29",
         ),
     ),
     "llm-api": Try(
@@ -215,8 +229,8 @@ TRIES = {
         ),
         (("LLM_API", "model.flow.test"),),
         (
-            "https://docs.anthropic.com/en/api/overview",
-            "https://platform.openai.com/docs/api-reference/introduction",
+            "https://platform.claude.com/docs/en/api/overview.md, read 2026-11-29",
+            "https://developers.openai.com/api/docs/guides/workload-identity-federation/github-actions, read 2026-11-29",
         ),
     ),
     "no-egress": Try(
@@ -236,26 +250,36 @@ TRIES = {
         ),
         (("PACKAGE_INDEX", "index.flow.test"), ("PACKAGE_FILES", "files.flow.test")),
         (
-            "https://packaging.python.org/en/latest/specifications/simple-repository-api/",
-            "https://peps.python.org/pep-0503/",
+            "https://packaging.python.org/en/latest/specifications/simple-repository-api/, read 2026-11-29",
+            "https://peps.python.org/pep-0503/, read 2026-11-29",
         ),
     ),
     "session-bus": Try(
-        tuple(
-            attempt
-            for rule, path in (
-                ("session-bus", "bus"),
-                ("user-systemd", "systemd/private"),
-                ("rootless-docker", "docker.sock"),
-                ("rootless-podman", "podman/podman.sock"),
-            )
-            for attempt in _sockets(rule, f"${{XDG_RUNTIME_DIR}}/{path}")
+        (
+            *(
+                attempt
+                for rule, path in (
+                    ("session-bus", "bus"),
+                    ("user-systemd", "systemd/private"),
+                    ("rootless-docker", "docker.sock"),
+                    ("rootless-podman", "podman/podman.sock"),
+                )
+                for attempt in _sockets(rule, f"${{XDG_RUNTIME_DIR}}/{path}")
+            ),
+            *_sockets(
+                "session-gpg-agent",
+                *(
+                    f"${{XDG_RUNTIME_DIR}}/gnupg/S.gpg-agent{kind}"
+                    for kind in ("", ".ssh", ".extra", ".browser")
+                ),
+            ),
         ),
         (("XDG_RUNTIME_DIR", SESSION),),
         (
-            "https://specifications.freedesktop.org/basedir-spec/latest/",
-            "https://dbus.freedesktop.org/doc/dbus-daemon.1.html",
-            "https://docs.docker.com/engine/security/rootless/",
+            "https://github.com/systemd/systemd/commit/e9b1d28de3c4f77aa0e30448fc2665915c4f2142, read 2026-11-29",
+            "https://docs.podman.io/en/v3.0/markdown/podman-system-service.1.html, read 2026-11-29",
+            "https://docs.docker.com/engine/security/rootless/tips/, read 2026-11-29",
+            "https://www.red-bean.com/doc/gnupg/examples/systemd-user/README, read 2026-11-29",
         ),
     ),
 }

@@ -93,7 +93,15 @@ def record(lanes: dict[str, LaneInfo], *, complete: bool, hits: Hits) -> RunReco
             "linux", "6.18.0", "x86_64", 1000, (CapabilityRow("platform", True, None, "Linux"),)
         ),
         policy=PolicyInfo(
-            "c", "A control", "linux-x86_64", SHA, SHA, SHA, "none", (Source("a.flow.yaml", SHA),)
+            "c",
+            "A control",
+            "linux-x86_64",
+            SHA,
+            SHA,
+            SHA,
+            "by hand",
+            "proven",
+            (Source("a.flow.yaml", SHA),),
         ),
         lanes=lanes,
         supervisor=Supervision(alive=True, received=3, answered=3, lost=0),

@@ -120,6 +120,21 @@ def test_the_seen_table_is_capped_and_says_so(monkeypatch: pytest.MonkeyPatch) -
     assert (lines[0]["count"], lines[0]["truncated"], tally.truncated) == (5, True, True)
 
 
+def test_a_unix_socket_that_a_rule_lets_through_is_a_way_around_and_one_of_the_run_is_none() -> (
+    None
+):
+    def unix(path: str, by: int | None, *, refused: bool = False) -> tuple[Any, ...]:
+        return attempt(refused, by, operation="unix", protocol="unix", destination=path, port=None)
+
+    lines, _ = lines_of(
+        unix("/run/broker.sock", 0),
+        unix("/run/broker.sock", 0),
+        unix("/home/u/work/own.sock", None),
+        unix("/run/other.sock", 1, refused=True),
+    )
+    assert recount(lines).through == (Through("unix", "/run/broker.sock", None, 2),)
+
+
 def test_an_expected_no_that_is_let_through_is_listed_as_a_violation() -> None:
     lines, _ = lines_of(attempt(refused=False, by=None, asserting=(2,)))
     assert (lines[0]["kind"], lines[0]["handling"]) == ("event", "let-through")

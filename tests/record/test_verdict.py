@@ -49,6 +49,7 @@ def facts(*rules: RuleFacts, **changes: object) -> Facts:
         survivors=0,
         blocked=(),
         complete=True,
+        proof="proven",
     )
     return replace(base, **changes)
 
@@ -64,6 +65,26 @@ def test_full_evidence_and_no_event_is_a_pass(verb: str) -> None:
     judgement = judge("c", facts(rule(verb)))
     assert (judgement.control.verdict, judgement.exit.code) == (PASS, ExitCode.OK)
     assert judgement.exit.because == ()
+
+
+@pytest.mark.parametrize("proof", ["claimed", "none"])
+@pytest.mark.parametrize("verb", ["deny", "never", "expect no"])
+def test_no_rule_passes_by_what_an_artifact_says_of_itself(verb: str, proof: str) -> None:
+    assert verdict_of(verb, proof=proof) == (CAPABILITY, Code.NOT_PROVEN)
+    judgement = judge("c", facts(rule(verb), proof=proof))
+    assert judgement.control.verdict is CAPABILITY
+    assert judgement.exit.code is ExitCode.CAPABILITY
+    assert "--policy" in judgement.control.explanation
+
+
+@pytest.mark.parametrize("proof", ["claimed", "none"])
+def test_a_counted_event_is_a_fail_without_a_proof_too(proof: str) -> None:
+    judgement = judge("c", facts(rule("never", counted=1), proof=proof))
+    assert (judgement.control.verdict, judgement.exit.code) == (FAIL, ExitCode.NEGATIVE)
+
+
+def test_what_else_is_missing_is_told_before_a_proof_is() -> None:
+    assert verdict_of("deny", proof="claimed", canary=None) == (CAPABILITY, Code.CANARY)
 
 
 @pytest.mark.parametrize("verb", ["allow", "observe"])

@@ -70,9 +70,19 @@ def test_fbbc_05_bit_31_of_an_int_is_no_sign() -> None:  # firecracker-microvm/f
 
 
 def test_fbbc_06_x32_is_refused_before_any_rule() -> None:  # google/kafel#26
-    code = _code({"look": "observe connect to private"})
-    for number in (0x40000000, 0x40000065, 0x40000209, 0xFFFFFFFF):
+    rules = {"look": "observe connect to private", "let": "allow connect to anything"}
+    code = _code(rules)
+    program = compile_policy(policy(rules), "linux-x86_64").program
+    assert program is not None
+    trapped = {call.number for call in program.trapped}
+    for number in (0x40000000, 0x40000065, 0x40000209, NUMBERS["x86_64"]["connect"] | 0x40000000):
         assert _action(code, number, ARCH["x86_64"]) == NOTIFY
+        assert number not in trapped, "no table decides it"
+    assert _action(code, 0xFFFFFFFF, ARCH["x86_64"]) == NOTIFY
+    (reply,) = (fixed for fixed in program.fixed if fixed.event == "foreign-abi")
+    assert (reply.number, reply.errno) == (None, "EPERM"), (
+        "one answer, whatever the rules let through"
+    )
 
 
 def test_fbbc_08_an_unknown_word_is_an_error_with_its_near_miss() -> (
@@ -80,14 +90,23 @@ def test_fbbc_08_an_unknown_word_is_an_error_with_its_near_miss() -> (
 ):  # netblue30/firejail#2931
     found, report = resolved({"a": "deny conect to 10.0.0.1"})
     assert found is None
-    assert any("`connect`" in (error.help or "") for error in report.errors)
+    (error,) = report.errors
+    assert error.span is not None
+    assert (error.exit, error.span.line, error.span.column) == (2, 3, 12)
+    assert "`connect`" in f"{error.message} {error.help}"
 
 
 def test_fbbc_10_a_rule_equal_to_the_default_compiles() -> None:  # opencontainers/runc#1847
-    rules = {"a": "allow connect to anything"}
-    meant = policy(rules)
-    _code(rules)
-    assert _handling(meant, Connect("tcp", 4, 0x08080808, 443)) == "let-through"
+    without = {"a": "allow connect to 10.0.0.0/8"}
+    meant = policy({**without, "rest": "deny connect to anything else"})
+    assert {rule.id for rule in meant.rules} >= {"rest", "p.default.connect"}
+    _code({**without, "rest": "deny connect to anything else"})
+    for address in (0x08080808, 0x0A000001):
+        event = Connect("tcp", 4, address, 443)
+        assert _handling(meant, event) == _handling(policy(without), event)
+    assert evaluate(meant, Connect("tcp", 4, 0x08080808, 443)).by == "rest", (
+        "the author's own goes first"
+    )
 
 
 def test_fbbc_12_an_allow_that_a_refusal_takes_whole_is_an_error() -> None:  # runtime-spec#1159
@@ -95,11 +114,16 @@ def test_fbbc_12_an_allow_that_a_refusal_takes_whole_is_an_error() -> None:  # r
     assert found is None
     (error,) = report.errors
     assert error.code == "FP515"
-    assert error.related, "the other rule's line is named"
+    assert error.span is not None
+    assert (error.span.line, [span.line for span, _ in error.related]) == (4, [3])
 
 
 def test_fbbc_14_one_policy_is_proved_for_each_architecture() -> None:  # google/kafel#47
     assert _code(DENY_ALL, "x86_64") != _code(DENY_ALL, "aarch64")
+    meant = policy(DENY_ALL)
+    artifacts = [compile_policy(meant, f"linux-{arch}") for arch in ARCH]
+    assert len({artifact.digests["ir"] for artifact in artifacts}) == 1
+    assert artifacts[0].tables == artifacts[1].tables
 
 
 def test_fbbc_15_a_call_that_nobody_knows_yet_is_let_be() -> None:  # moby/moby#42680

@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from authored import policy
 from supervision import ALLOW, DENY, NEVER, RULES, artifact, value
 
 from flowproof.artifact.model import PLANES, Entry, Plane, PortTable, Symbol, Tables, UnixRow
+from flowproof.lower.backend import compile_policy
 from flowproof.record.codes import Code
 from flowproof.run.bind import Bound, Reason, bind
 from flowproof.values import replace
@@ -341,3 +343,24 @@ def test_binding_many_names_leaves_the_rest_as_it_was() -> None:
     assert isinstance(found, Bound)
     assert len(found.tables.planes["tcp4"].starts) == 401
     assert len(found.tables.entries) == 2
+
+
+def test_a_listen_that_a_refusal_excepts_is_not_refused_by_the_fixed_meaning() -> None:
+    meant = policy(
+        {
+            "no": "deny listen on anything:1-1023 except ${OURS}:80",
+            "out": "deny connect to 192.0.2.1",
+        }
+    )
+    made = compile_policy(meant, "linux-x86_64")
+    found = bind(made, {"OURS": "198.51.100.7"}, lambda _asked: (), cwd="/")
+    assert isinstance(found, Bound)
+
+    def refused(address: str, port: int) -> str | None:
+        decision = found.decisions.address("listen4", value(address), port)
+        return made.rules[decision.by].id if decision.refused and decision.by is not None else None
+
+    assert refused("198.51.100.7", 80) is None
+    assert refused("198.51.100.7", 81) == "no"
+    assert refused("198.51.100.8", 80) == "no"
+    assert refused("198.51.100.7", 8080) == "p.implied.listen"

@@ -38,5 +38,5 @@ def test_a_socket_of_another_family_counts_and_works(
 ) -> None:
     artifact = compile_policy(policy({"quiet": sentence}), f"linux-{os.uname().machine}")
     command = Command((PYTHON, "-c", code), str(tmp_path), {}, 30.0, 0, None, "families")
-    outcome = run(artifact, command, record_root=str(tmp_path))
+    outcome = run(artifact, command, record_root=str(tmp_path), proven=True)
     assert (outcome.exit_code, outcome.record.controls[0].verdict) == want, outcome.reasons

@@ -17,7 +17,7 @@ enforce = pytest.mark.enforce
 
 
 def output(tmp_path: Path, found: Command, capfd: pytest.CaptureFixture[str]) -> str:
-    outcome = run(deny(), found, record_root=str(tmp_path))
+    outcome = run(deny(), found, record_root=str(tmp_path), proven=True)
     assert outcome.record.command.end == End("exit", 0), outcome.reasons
     return capfd.readouterr().out
 
@@ -74,7 +74,13 @@ def test_the_program_is_searched_in_the_commands_own_path(
 def test_standard_output_goes_to_standard_error_where_asked(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    run(deny(), command("echo", "hello"), record_root=str(tmp_path), stdout_to_stderr=True)
+    run(
+        deny(),
+        command("echo", "hello"),
+        record_root=str(tmp_path),
+        proven=True,
+        stdout_to_stderr=True,
+    )
     captured = capfd.readouterr()
     assert (captured.out, captured.err) == ("", "hello\n")
 
@@ -125,7 +131,7 @@ def test_a_kill_of_the_commands_own_group_reaches_only_the_command(tmp_path: Pat
 
 
 def ended(tmp_path: Path, found: Command) -> Outcome:
-    return run(deny(), found, record_root=str(tmp_path))
+    return run(deny(), found, record_root=str(tmp_path), proven=True)
 
 
 def test_a_command_without_a_program_is_refused() -> None:

@@ -44,7 +44,8 @@ from flowproof.resources import data
 from flowproof.run.command import Command
 from flowproof.run.kernel import Kernel
 from flowproof.run.recorder import Outcome, run
-from flowproof.run.selftest import Capability, self_test
+from flowproof.run.selftest import self_test
+from flowproof.run.steps import Capability
 from flowproof.values import replace
 
 pytestmark = pytest.mark.enforce
@@ -72,7 +73,7 @@ def checked(outcome: Outcome) -> Outcome:
 
 
 def do(tmp_path: Path, found: Artifact, what: Command, kernel: Kernel | None = None) -> Outcome:
-    return checked(run(found, what, record_root=str(tmp_path), kernel=kernel))
+    return checked(run(found, what, record_root=str(tmp_path), proven=True, kernel=kernel))
 
 
 def verdict(outcome: Outcome) -> tuple[Verdict, Code | None, ExitCode]:
@@ -90,7 +91,20 @@ def lines(outcome: Outcome, lane: str = "connect") -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
+class OlderLandlock(Kernel):
+    """Landlock before its scopes: Linux 5.19 to 6.11. What it contains can signal its supervisor."""
+
+    def landlock(self) -> int:
+        return min(super().landlock(), 5)
+
+
 # --- what a run shows ---
+
+
+def test_a_run_of_an_artifact_that_nobody_proved_is_not_green(tmp_path: Path) -> None:
+    outcome = checked(run(deny(), command("true"), record_root=str(tmp_path)))
+    assert verdict(outcome) == (CAPABILITY, Code.NOT_PROVEN, ExitCode.CAPABILITY)
+    assert outcome.record.policy.proof == "claimed"
 
 
 @pytest.mark.parametrize(
@@ -140,15 +154,7 @@ open({str(report)!r}, "w").write(" ".join(found))"""
     assert report.read_text().split() == [number.name for number in ignored]
 
 
-class _OlderLandlock(Kernel):
-    """Landlock before its scopes: Linux 5.19 to 6.11."""
-
-    def landlock(self) -> int:
-        return min(super().landlock(), 5)
-
-
-@pytest.mark.skipif(Kernel().landlock() < 6, reason="needs Landlock with scopes: Linux 6.12")
-@pytest.mark.parametrize("kernel", [Kernel, _OlderLandlock])
+@pytest.mark.parametrize("kernel", [Kernel, OlderLandlock])
 def test_the_command_takes_no_descriptor_of_a_process_outside(
     kernel: type[Kernel], tmp_path: Path
 ) -> None:
@@ -168,8 +174,112 @@ os.rename("one/file", "two/file")"""
     outcome = do(tmp_path, never(), python(code), kernel())
     own.close()
     assert report.read_text() == "EPERM"
+    assert outcome.record.command.end == End("exit", 0)
+    assert "Landlock" in outcome.record.lanes["connect"].tier.reason
+
+
+REACH = """import errno, os, signal, subprocess, sys, time
+def reach(pid, number=0):
+    try:
+        os.kill(pid, number)
+    except OSError as error:
+        return errno.errorcode[error.errno]
+    return "ok"
+supervisor = os.getppid()
+recorder = int(open(f"/proc/{supervisor}/stat").read().rpartition(")")[2].split()[1])
+"""
+
+
+def reached(tmp_path: Path, code: str, kernel: Kernel | None = None) -> tuple[Outcome, list[str]]:
+    """Run REACH and *code*, which leaves its answers in `found`."""
+    report = tmp_path / "report"
+    text = f"{REACH}{code}\nopen({str(report)!r}, 'w').write(' '.join(found))"
+    outcome = do(tmp_path, deny(), python(text), kernel)
+    return outcome, report.read_text().split()
+
+
+scoped = pytest.mark.skipif(
+    Kernel().landlock() < 6, reason="needs Landlock with scopes: Linux 6.12"
+)
+
+
+@scoped
+def test_the_command_can_signal_neither_supervisor_nor_recorder_nor_anybody_outside(
+    tmp_path: Path,
+) -> None:
+    outside = os.fork()
+    if not outside:
+        signal.pause()
+    code = f"""found = [reach(pid, number) for pid in (supervisor, recorder, {outside}, -os.getpgid(supervisor))
+         for number in (0, signal.SIGKILL, signal.SIGSTOP, signal.SIGCONT)]"""
+    try:
+        outcome, found = reached(tmp_path, code)
+        assert os.waitpid(outside, os.WNOHANG) == (0, 0)
+    finally:
+        os.kill(outside, signal.SIGKILL)
+        os.waitpid(outside, 0)
+    assert found == ["EPERM"] * 16
     assert verdict(outcome) == (PASS, None, ExitCode.OK)
-    assert outcome.record.lanes["connect"].tier.reason.endswith("Landlock")
+
+
+@scoped
+def test_signals_inside_the_run_arrive(tmp_path: Path) -> None:
+    code = """found = []
+signal.signal(signal.SIGUSR1, lambda *_: found.append("handled"))
+child = subprocess.Popen(["sleep", "60"], start_new_session=True)
+os.killpg(child.pid, signal.SIGTERM)
+found.append(str(child.wait()))
+if not os.fork():
+    os.kill(os.getppid(), signal.SIGUSR1)
+    os._exit(0)
+os.wait()
+while "handled" not in found:
+    time.sleep(0.01)"""
+    outcome, found = reached(tmp_path, code)
+    assert sorted(found) == ["-15", "handled"]
+    assert verdict(outcome) == (PASS, None, ExitCode.OK)
+
+
+@pytest.mark.parametrize(
+    ("make", "want"),
+    [
+        (deny, (CAPABILITY, Code.NOT_SHIELDED, ExitCode.CAPABILITY)),
+        (never, (CAPABILITY, Code.NOT_SHIELDED, ExitCode.CAPABILITY)),
+        (expect_no, (PASS, None, ExitCode.OK)),
+    ],
+)
+def test_where_the_supervisor_can_be_signalled_nothing_is_contained(
+    tmp_path: Path, make: Callable[[], Artifact], want: tuple[object, ...]
+) -> None:
+    outcome = do(tmp_path, make(), command("true"), OlderLandlock())
+    tier = outcome.record.lanes["connect"].tier
+    assert (tier.word, tier.code) == ("observed", Code.NOT_SHIELDED)
+    assert "could signal" in tier.reason
+    assert verdict(outcome) == want
+
+
+def test_a_violation_stands_where_the_supervisor_can_be_signalled(tmp_path: Path) -> None:
+    outcome = do(tmp_path, never(), python(CONNECT), OlderLandlock())
+    assert verdict(outcome) == (FAIL, None, ExitCode.NEGATIVE)
+
+
+@pytest.mark.parametrize("make", [Kernel, OlderLandlock])
+def test_abstract_sockets_outside_are_let_be_where_no_rule_is_about_them(
+    tmp_path: Path, make: type[Kernel]
+) -> None:
+    name = f"\0flowproof-test-{os.getpid()}"
+    report = tmp_path / "report"
+    entry = Entry(otherwise=(0,))
+    one = rule("c.listen", "deny", "deny listen on anything else", action="listen")
+    listening = artifact(one, denied=entry, rest=entry, calls=("listen",))
+    code = f"""import socket
+socket.socket(socket.AF_UNIX).connect({name!r})
+open({str(report)!r}, "w").write("through")"""
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(name)
+        server.listen(1)
+        do(tmp_path, listening, python(code), make())
+    assert report.read_text() == "through"
 
 
 def test_the_record_says_where_outside_processes_are_within_reach(tmp_path: Path) -> None:
@@ -420,6 +530,7 @@ def test_a_ctrl_c_on_the_terminal_ends_the_run_with_a_complete_record(tmp_path: 
                 never(),
                 command("sh", "-c", "echo ready; read line; sleep 60"),
                 record_root=str(tmp_path),
+                proven=True,
             )
             code = int(outcome.exit_code)
         finally:
@@ -448,7 +559,7 @@ def test_a_supervisor_that_is_killed_is_never_a_pass(
     before = children()
     what = command("sh", "-c", "(setsid sleep 60 &); kill -9 $PPID; sleep 60")
     began = time.monotonic()
-    outcome = do(tmp_path, make(), what)
+    outcome = do(tmp_path, make(), what, OlderLandlock())
     assert time.monotonic() - began < 3
     assert verdict(outcome) == (CAPABILITY, Code.SUPERVISOR_LOST, ExitCode.CAPABILITY)
     assert not outcome.record.supervisor.alive
@@ -458,7 +569,7 @@ def test_a_supervisor_that_is_killed_is_never_a_pass(
 
 def test_a_violation_before_the_supervisor_was_killed_stands(tmp_path: Path) -> None:
     code = CONNECT + "import os, time\ntime.sleep(0.2)\nos.kill(os.getppid(), 9)\ntime.sleep(60)"
-    outcome = do(tmp_path, never(), python(code))
+    outcome = do(tmp_path, never(), python(code), OlderLandlock())
     assert verdict(outcome) == (FAIL, None, ExitCode.NEGATIVE)
     assert not outcome.record.supervisor.alive
 
@@ -466,7 +577,7 @@ def test_a_violation_before_the_supervisor_was_killed_stands(tmp_path: Path) -> 
 def test_a_supervisor_that_is_stopped_is_given_up(tmp_path: Path) -> None:
     what = command("sh", "-c", "kill -STOP $PPID; sleep 60", timeout=None)
     began = time.monotonic()
-    outcome = do(tmp_path, never(), what)
+    outcome = do(tmp_path, never(), what, OlderLandlock())
     assert time.monotonic() - began < 6
     assert verdict(outcome) == (CAPABILITY, Code.SUPERVISOR_LOST, ExitCode.CAPABILITY)
 
@@ -482,6 +593,7 @@ def test_a_recorder_that_is_killed_takes_the_tree_with_it_and_leaves_no_pass(
                 never(),
                 command("sh", "-c", f"echo $$ > {mark}; sleep 60"),
                 record_root=str(tmp_path),
+                proven=True,
             )
         finally:
             os._exit(0)
@@ -507,19 +619,21 @@ def started(mark: Path) -> Command:
 
 FAULTS = [
     ("notification_sizes", EPERM, Code.NOTIFICATION_SIZES),
-    ("set_subreaper", EPERM, Code.SELF_TEST),
-    ("set_no_new_privs", EPERM, Code.FILTER_INSTALL),
+    ("set_subreaper", EPERM, Code.SUBREAPER),
+    ("set_no_new_privs", EPERM, Code.NO_NEW_PRIVS),
+    ("shut_in", EPERM, Code.DOMAIN),
     ("install_filter", EPERM, Code.FILTER_INSTALL),
-    ("set_dumpable", EPERM, Code.SELF_TEST),
+    ("set_dumpable", EPERM, Code.UNDUMPABLE),
     ("children", EACCES, Code.CHILD_PROCESS),
-    ("pidfd_open", EMFILE, Code.CHILD_DESCRIPTOR),
+    ("pidfd_open", EMFILE, Code.CHILD_HANDLE),
     ("pidfd_getfd", EPERM, Code.CHILD_DESCRIPTOR),
     ("receive", EPERM, Code.LISTENER_RECEIVE),
     ("read_memory", EPERM, Code.CHILD_MEMORY),
-    ("id_valid", EPERM, Code.LISTENER_RECEIVE),
+    ("id_valid", EPERM, Code.LISTENER_VALID),
     ("send", EPERM, Code.LISTENER_SEND),
     ("connect", EPERM, Code.PERFORM),
-    ("close_range", EPERM, Code.SELF_TEST),
+    ("close_range", EPERM, Code.DESCRIPTORS),
+    ("kill", EPERM, Code.ENDING),
 ]
 
 
@@ -564,19 +678,20 @@ def _stack() -> set[str]:
 @pytest.mark.parametrize(
     ("call", "codes"),
     [
-        ("set_subreaper", {Code.SELF_TEST}),
-        ("set_no_new_privs", {Code.FILTER_INSTALL}),
-        ("shut_in", {Code.SELF_TEST}),
+        ("set_subreaper", {Code.SUBREAPER}),
+        ("set_no_new_privs", {Code.NO_NEW_PRIVS}),
+        ("shut_in", {Code.DOMAIN}),
+        ("seclusion", {Code.DOMAIN}),
         ("install_filter", {Code.FILTER_INSTALL}),
-        ("set_dumpable", {Code.SELF_TEST}),
-        ("children", {Code.SELF_TEST, Code.CHILD_PROCESS}),
-        ("pidfd_open", {Code.CHILD_DESCRIPTOR}),
+        ("set_dumpable", {Code.UNDUMPABLE}),
+        ("children", {Code.CHILD_PROCESS}),
+        ("pidfd_open", {Code.CHILD_HANDLE}),
         ("pidfd_getfd", {Code.CHILD_DESCRIPTOR}),
         ("receive", {Code.LISTENER_RECEIVE}),
         ("read_memory", {Code.CHILD_MEMORY}),
-        ("id_valid", {Code.LISTENER_RECEIVE}),
+        ("id_valid", {Code.LISTENER_VALID}),
         ("send", {Code.LISTENER_SEND}),
-        ("close_range", {Code.SELF_TEST}),
+        ("close_range", {Code.DESCRIPTORS}),
     ],
 )
 def test_a_call_that_fails_only_in_the_run_itself_is_never_a_pass(
@@ -675,7 +790,7 @@ def test_a_record_that_cannot_be_written_is_an_evidence_error_and_nothing_runs(
 ) -> None:
     (tmp_path / ".flowproof").write_text("in the way")
     mark = tmp_path / "mark"
-    outcome = run(never(), started(mark), record_root=str(tmp_path))
+    outcome = run(never(), started(mark), record_root=str(tmp_path), proven=True)
     assert (outcome.exit_code, outcome.folder) == (ExitCode.EVIDENCE, None)
     told = outcome.record.controls[0].explanation
     assert "`--record`" in told  # running again alone would end the same way
@@ -687,7 +802,7 @@ def test_a_record_folder_that_may_not_be_written_in_is_an_evidence_error(tmp_pat
     tmp_path.chmod(0o555)  # it is root's, or else it is nobody's to write in
 
     def work() -> list[object]:
-        outcome = run(never(), command("true"), record_root=str(tmp_path))
+        outcome = run(never(), command("true"), record_root=str(tmp_path), proven=True)
         return [int(outcome.exit_code), outcome.reasons[0]]
 
     code, reason = as_user(NOBODY, work)
@@ -697,7 +812,10 @@ def test_a_record_folder_that_may_not_be_written_in_is_an_evidence_error(tmp_pat
 
 def test_a_record_that_the_command_removes_is_an_evidence_error(tmp_path: Path) -> None:
     outcome = run(
-        deny(), command("rm", "-rf", str(tmp_path / ".flowproof")), record_root=str(tmp_path)
+        deny(),
+        command("rm", "-rf", str(tmp_path / ".flowproof")),
+        record_root=str(tmp_path),
+        proven=True,
     )
     assert (outcome.exit_code, outcome.folder) == (ExitCode.EVIDENCE, None)
 
@@ -766,7 +884,14 @@ def test_the_addresses_that_a_name_was_bound_to_are_in_the_record(tmp_path: Path
 
 def test_runs_of_a_set_carry_its_id_and_shard(tmp_path: Path) -> None:
     outcome = checked(
-        run(deny(), command("true"), record_root=str(tmp_path), run_set="ci-7", shard="1/2")
+        run(
+            deny(),
+            command("true"),
+            record_root=str(tmp_path),
+            proven=True,
+            run_set="ci-7",
+            shard="1/2",
+        )
     )
     assert (outcome.record.run.set, outcome.record.run.shard) == ("ci-7", "1/2")
 
@@ -777,15 +902,16 @@ def test_progress_is_told_only_once_the_filter_is_in_force(tmp_path: Path) -> No
     def tell(seconds: float, through: int, refused: int) -> None:
         told.append((seconds, through, refused))
 
-    run(deny(), command("true"), record_root=str(tmp_path), progress=tell)
+    run(deny(), command("true"), record_root=str(tmp_path), proven=True, progress=tell)
     assert told
     assert all(seconds >= 0 for seconds, _, _ in told)
     told.clear()
-    run(deny(), command("no-such-program"), record_root=str(tmp_path), progress=tell)
+    run(deny(), command("no-such-program"), record_root=str(tmp_path), proven=True, progress=tell)
     run(
         deny(),
         command("true"),
         record_root=str(tmp_path),
+        proven=True,
         progress=tell,
         kernel=FaultyKernel({"send": EPERM}),
     )
@@ -804,6 +930,7 @@ def test_progress_counts_what_was_let_through_and_what_was_refused(tmp_path: Pat
         deny(),
         command(sys.executable, "-c", program),
         record_root=str(tmp_path),
+        proven=True,
         progress=lambda _, through, refused: told.append((through, refused)),
     )
     assert told[-1] == (1, 2)
@@ -873,7 +1000,7 @@ def test_a_run_inside_a_run_is_busy_and_its_command_never_starts(tmp_path: Path)
     mark = tmp_path / "mark"
     inner = (
         "import sys\nsys.path[:0] = {paths!r}\nfrom runnable import never, python\nfrom flowproof.run.recorder import run\n"
-        "o = run(never(), python({code!r}), record_root={root!r})\nprint(o.record.controls[0].code.value, int(o.exit_code))\n"
+        "o = run(never(), python({code!r}), record_root={root!r}, proven=True)\nprint(o.record.controls[0].code.value, int(o.exit_code))\n"
     ).format(
         paths=[str(Path(__file__).parent), str(Path(__file__).parents[2])],
         code=MARK.format(path=str(mark)),

@@ -14,7 +14,8 @@ from runnable import FaultyKernel, as_user
 from flowproof.record.codes import Code
 from flowproof.run import numbers as n
 from flowproof.run.kernel import Kernel, WaitKillableError
-from flowproof.run.selftest import STEPS, Capability, first_failure, self_test
+from flowproof.run.selftest import self_test
+from flowproof.run.steps import STEPS, Capability, first_failure
 
 pytestmark = pytest.mark.enforce
 NOBODY = 65534
@@ -45,26 +46,28 @@ def test_every_step_passes_for_a_user_without_capabilities() -> None:
 
 FAULTS = [
     ("notification_sizes", EPERM, 0, "seccomp.sizes", Code.NOTIFICATION_SIZES),
-    ("set_subreaper", EPERM, 0, "process.subreaper", Code.SELF_TEST),
-    ("set_no_new_privs", EPERM, 0, "seccomp.install", Code.FILTER_INSTALL),
+    ("set_subreaper", EPERM, 0, "process.subreaper", Code.SUBREAPER),
+    ("set_no_new_privs", EPERM, 0, "process.no-new-privs", Code.NO_NEW_PRIVS),
+    ("shut_in", EPERM, 0, "process.domain", Code.DOMAIN),
     ("install_filter", EPERM, 0, "seccomp.install", Code.FILTER_INSTALL),
     ("install_filter", EINVAL, 0, "seccomp.install", Code.FILTER_INSTALL),
     ("install_filter", EBUSY, 0, "seccomp.install", Code.LISTENER_BUSY),
-    ("set_dumpable", EPERM, 0, "process.dumpable", Code.SELF_TEST),
+    ("set_dumpable", EPERM, 0, "process.dumpable", Code.UNDUMPABLE),
     ("children", EPERM, 0, "process.children", Code.CHILD_PROCESS),
     ("status", EPERM, 0, "process.children", Code.CHILD_PROCESS),
     ("executable", EPERM, 0, "process.children", Code.CHILD_PROCESS),
-    ("pidfd_open", EPERM, 0, "pidfd.open", Code.CHILD_DESCRIPTOR),
+    ("pidfd_open", EPERM, 0, "pidfd.open", Code.CHILD_HANDLE),
     ("pidfd_getfd", EPERM, 0, "pidfd.listener", Code.CHILD_DESCRIPTOR),
     ("receive", EPERM, 0, "seccomp.receive", Code.LISTENER_RECEIVE),
     ("poll", EPERM, 0, "seccomp.receive", Code.LISTENER_RECEIVE),
     ("read_memory", EPERM, 0, "process.memory", Code.CHILD_MEMORY),
     ("read_memory", ESRCH, 0, "process.memory", Code.CHILD_MEMORY),
     ("pidfd_getfd", EPERM, 1, "pidfd.descriptor", Code.CHILD_DESCRIPTOR),
-    ("id_valid", EPERM, 0, "seccomp.valid", Code.LISTENER_RECEIVE),
+    ("id_valid", EPERM, 0, "seccomp.valid", Code.LISTENER_VALID),
     ("send", EPERM, 0, "seccomp.refuse", Code.LISTENER_SEND),
     ("connect", EPERM, 0, "seccomp.perform", Code.PERFORM),
-    ("close_range", EPERM, 0, "descriptors.close", Code.SELF_TEST),
+    ("close_range", EPERM, 0, "descriptors.close", Code.DESCRIPTORS),
+    ("kill", EPERM, 0, "process.end", Code.ENDING),
 ]
 
 
@@ -79,6 +82,60 @@ def test_a_call_that_fails_has_its_step_and_code(
     failed = failure(FaultyKernel({call: errno}, after))
     assert (failed.id, failed.code) == (step, code)
     assert call in failed.detail or step == "descriptors.close"
+
+
+class Unscoped(Kernel):
+    """Landlock before its scopes: Linux 5.19 to 6.11."""
+
+    def landlock(self) -> int:
+        return min(super().landlock(), 5)
+
+
+def unseen(kernel: Kernel) -> dict[str, tuple[Code | None, str]]:
+    """Return what lowers the tier on *kernel*, and that nothing else is missing."""
+    found = self_test(kernel)
+    assert first_failure(found) is None
+    return {row.id: (row.code, row.detail) for row in found if not row.ok}
+
+
+def test_a_command_within_reach_of_its_supervisor_s_signals_lowers_the_tier() -> None:
+    found = unseen(Unscoped())
+    assert set(found) == {"reach.signals"}
+    code, detail = found["reach.signals"]
+    assert code is Code.NOT_SHIELDED
+    assert "kill of another process" in detail
+    assert "kill of its supervisor" in detail
+
+
+def test_a_command_that_is_not_shut_in_is_seen_to_reach_other_processes() -> None:
+    class Open(Kernel):
+        def seclusion(self) -> str | None:
+            return None
+
+    found = unseen(Open())
+    assert set(found) == {"reach.processes", "reach.signals"}
+    code, detail = found["reach.processes"]
+    assert code is Code.NOT_SECLUDED
+    assert all(call in detail for call in ("ptrace", "process_vm_readv", "pidfd_getfd"))
+
+
+@pytest.mark.parametrize("call", ["trace", "read_memory", "kill"])
+def test_an_attempt_that_cannot_tell_is_no_refusal(call: str) -> None:
+    class Unclear(Kernel):
+        def refuse(self, *_arguments: object) -> bytes:
+            raise OSError(ESRCH, f"{call}: no such process")
+
+    kernel = Unclear()
+    own, real = os.getpid(), getattr(kernel, call)
+
+    def only_below(pid: int, *rest: object) -> object:
+        """Refuse in the contained child alone, which is two forks away."""
+        grandchild = os.getppid() != own and os.getpid() != own
+        return kernel.refuse() if grandchild else real(pid, *rest)
+
+    setattr(kernel, call, only_below)
+    lowered = "reach.signals" if call == "kill" else "reach.processes"
+    assert set(unseen(kernel)) == {lowered}
 
 
 def test_a_namespace_whose_loopback_is_down_is_told_how_to_bring_it_up() -> None:
@@ -187,10 +244,10 @@ KILL_PROCESS = 0x80000000
 @pytest.mark.parametrize(
     ("call", "step", "code"),
     [
-        ("pidfd_open", "pidfd.open", "CHILD_DESCRIPTOR"),
+        ("pidfd_open", "pidfd.open", "CHILD_HANDLE"),
         ("pidfd_getfd", "pidfd.listener", "CHILD_DESCRIPTOR"),
         ("process_vm_readv", "process.memory", "CHILD_MEMORY"),
-        ("close_range", "descriptors.close", "SELF_TEST"),
+        ("close_range", "descriptors.close", "DESCRIPTORS"),
     ],
 )
 def test_an_outer_filter_that_refuses_a_call_is_found(call: str, step: str, code: str) -> None:
@@ -201,7 +258,7 @@ def test_an_outer_filter_that_refuses_a_call_is_found(call: str, step: str, code
     ("request_", "step", "code"),
     [
         (n.SECCOMP_IOCTL_NOTIF_RECV, "seccomp.receive", "LISTENER_RECEIVE"),
-        (n.SECCOMP_IOCTL_NOTIF_ID_VALID, "seccomp.valid", "LISTENER_RECEIVE"),
+        (n.SECCOMP_IOCTL_NOTIF_ID_VALID, "seccomp.valid", "LISTENER_VALID"),
         (n.SECCOMP_IOCTL_NOTIF_SEND, "seccomp.refuse", "LISTENER_SEND"),
     ],
 )

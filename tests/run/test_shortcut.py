@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable
 from errno import (
     EACCES,
+    EALREADY,
     EBADF,
     ECONNREFUSED,
     EFAULT,
@@ -54,7 +55,7 @@ STEPS = {
     "getsockopt": (ENOTSOCK, EPERM),
 }
 ANSWERS = (
-    (), (EINPROGRESS,), (ECONNREFUSED,), (EISCONN,), (EINTR,), (EINTR, EISCONN), (EINTR, EINTR, EACCES),
+    (), (EINPROGRESS,), (ECONNREFUSED,), (EISCONN,), (EINTR,), (EINTR, EISCONN), (EINTR, EALREADY), (EINTR, EINTR, EACCES),
 )  # fmt: skip
 MORE = (*ADDRESSES, v4("127.0.0.1", 0), v4("127.0.0.3", 9), v6("::ffff:127.0.0.2"))
 WITHDRAWALS = ("signal", "restart", "dead")

@@ -393,6 +393,42 @@ def test_a_signal_handler_ends_a_sleeping_connect() -> None:
     assert received == answered
 
 
+def test_a_sleeping_call_that_cannot_be_ended_as_bare_is_a_fault() -> None:
+    def work() -> object:
+        signal.signal(signal.SIGALRM, lambda _number, _frame: None)
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with tcp() as sock:
+            raw = b"\x02\0" + full.to_bytes(2, "big") + b"\x7f\0\0\x01" + bytes(8)
+            result = libc.connect(sock.fileno(), raw, 16)
+            return [result, ctypes.get_errno()]
+
+    kernel = FaultyKernel({"send_timeout": EPERM})
+    with full_listener() as (full, _), contained(work, kernel=kernel) as run:
+        assert run.wait() == [-1, EPERM]
+    assert [fault[3:] for fault in run.faults] == [(Code.PERFORM.value, "connect", "EPERM")]
+
+
+def test_a_sleeping_call_that_may_not_be_interrupted_is_a_fault_once() -> None:
+    def work() -> object:
+        signal.signal(signal.SIGALRM, lambda _number, _frame: None)
+        signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+        with tcp() as sock:
+            raw = b"\x02\0" + full.to_bytes(2, "big") + b"\x7f\0\0\x01" + bytes(8)
+            return libc.connect(sock.fileno(), raw, 16)
+
+    kernel = FaultyKernel({"tgkill": EPERM})
+    with full_listener() as (full, _), contained(work, kernel=kernel) as run:
+        end = time.monotonic() + 5.0
+        while not run.faults and time.monotonic() < end:
+            time.sleep(0.01)
+        time.sleep(0.2)
+        os.kill(run.pid, signal.SIGKILL)
+        os.waitpid(run.pid, 0)
+    assert [fault[3:] for fault in run.faults] == [
+        (Code.INTERRUPTION.value, "connect", "tgkill: EPERM")
+    ]
+
+
 def test_a_call_that_restarts_is_performed_once_and_shows_no_errno_of_the_kernel_s() -> None:
     def work() -> object:
         caught: list[int] = []
@@ -532,12 +568,12 @@ def test_the_canary_is_told_as_such_and_counts_as_nobody_s() -> None:
 
 
 FAULTS: list[tuple[str, int, Code, int]] = [
-    ("pidfd_open", EPERM, Code.CHILD_DESCRIPTOR, EPERM),
+    ("pidfd_open", EPERM, Code.CHILD_HANDLE, EPERM),
     ("pidfd_getfd", EPERM, Code.CHILD_DESCRIPTOR, EPERM),
     ("pidfd_getfd", EMFILE, Code.CHILD_DESCRIPTOR, EPERM),
     ("read_memory", EPERM, Code.CHILD_MEMORY, EPERM),
     ("gather_memory", EACCES, Code.CHILD_MEMORY, EPERM),
-    ("id_valid", EPERM, Code.LISTENER_RECEIVE, EPERM),
+    ("id_valid", EPERM, Code.LISTENER_VALID, EPERM),
     ("getsockopt", EPERM, Code.PERFORM, EPERM),
 ]
 

@@ -17,10 +17,11 @@ POLICY = policy({"rest": "deny connect to anything else"})
 
 
 def _program(arch: str) -> Program:
-    proven = finished(POLICY, compile_policy(POLICY, f"linux-{arch}"))
-    assert isinstance(proven, Proven)
-    assert proven.artifact.program is not None
-    return proven.artifact.program
+    done = finished(POLICY, compile_policy(POLICY, f"linux-{arch}"))
+    assert isinstance(done, Proven)
+    artifact = done.artifact
+    assert artifact.program is not None
+    return artifact.program
 
 
 @pytest.mark.parametrize("arch", ARCH)

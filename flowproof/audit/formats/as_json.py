@@ -65,6 +65,7 @@ def _run(record: RunRecord, control: AuditedControl) -> dict[str, object]:
         "end": value_to_json(record.command.end),
         "policy_sha256": record.policy.ir,
         "artifact_sha256": record.policy.artifact,
+        "proof": record.policy.proof,
         "target": record.policy.target,
         "tiers": {
             name: value_to_json(lane.tier)

@@ -8,6 +8,7 @@ import sys
 
 from flowproof.cli.answers import because_of, exit_data, json_text
 from flowproof.cli.arguments import UsageError
+from flowproof.cli.console import printable
 from flowproof.cli.inputs import read
 from flowproof.cli.limits import exit_of, seconds_of
 from flowproof.diagnostics import DiagnosticsError, Report
@@ -29,11 +30,12 @@ _LINUX = {"x86_64": "linux-x86_64", "aarch64": "linux-aarch64"}
 
 
 class _Planned(Value):
-    """One run to come; *resolved* is None where an artifact was given."""
+    """One run to come; *resolved* is None where an artifact was given. *proven*: it was proved here."""
 
     file: str
     artifact: Artifact
     resolved: Resolved | None = None
+    proven: bool = False
 
 
 def run(arguments: Arguments, console: Console) -> int:
@@ -68,31 +70,17 @@ def run(arguments: Arguments, console: Console) -> int:
 
 
 def _run_artifact(path: str, arguments: Arguments, console: Console) -> int:
-    """Run a command under an artifact as it stands: what it says of its proof is its word."""
-    from flowproof.artifact.codec import ArtifactError, loads
-    from flowproof.cli.proving import is_verified
+    """Run a command under an artifact, proved here or not: what it says of its proof is its word."""
+    from flowproof.cli.given_artifact import Refused, take
 
     if not arguments.trailing:
         raise UsageError("an artifact has no command of its own", "give one behind `--`")
-    try:
-        with open(path, "rb") as file:
-            artifact = loads(file.read())
-    except OSError as failure:
-        return _nothing(
-            f"cannot read `{path}`: {failure.strerror}", ExitCode.USAGE, arguments, console
-        )
-    except ArtifactError as mistake:
-        return _nothing(f"`{path}` is no artifact: {mistake}", ExitCode.USAGE, arguments, console)
-    if artifact.target != _target():
-        message = f"PLATFORM: `{path}` is for {artifact.target}, and this is {_target()}"
-        return _nothing(message, ExitCode.CAPABILITY, arguments, console)
-    if not is_verified(artifact) and not arguments.given("--allow-unverified"):
-        message = (
-            f"`{path}` says `{artifact.verification}`: compile it with its proof, prove it with"
-            " `flowproof verify`, or run it with `--allow-unverified`"
-        )
-        return _nothing(message, ExitCode.CAPABILITY, arguments, console)
-    return _run_all([_Planned(path, artifact)], arguments, console)
+    unverified = arguments.given("--allow-unverified")
+    found = take(path, arguments.get("--policy"), console, target=_target(), unverified=unverified)
+    if isinstance(found, Refused):
+        return _nothing(found.message, found.code, arguments, console, found.lines)
+    console.err(f"flowproof: {printable(found.told)}")
+    return _run_all([_Planned(path, found.artifact, None, found.proven)], arguments, console)
 
 
 def _proved(plan: _Planned, console: Console) -> _Planned | None:
@@ -100,12 +88,17 @@ def _proved(plan: _Planned, console: Console) -> _Planned | None:
 
     assert plan.resolved is not None
     proven = proved(plan.resolved.policy, plan.artifact, console)
-    return None if proven is None else replace(plan, artifact=proven.artifact)
+    return None if proven is None else replace(plan, artifact=proven.artifact, proven=True)
 
 
 def _check_options(arguments: Arguments, path: str) -> None:
     seconds_of(arguments)
     exit_of(arguments)
+    if arguments.get("--policy") is not None and not path.endswith(".json"):
+        raise UsageError(
+            "`--policy` is what an artifact is proved against",
+            "leave it out: a flow is proved anyway",
+        )
     if arguments.trailing is not None and not any(arguments.trailing[:1]):
         raise UsageError("no command behind `--`", "add it, or leave `--` out")
     if arguments.trailing and os.path.isdir(path):
@@ -173,6 +166,7 @@ def _run_one(plan: _Planned, arguments: Arguments, console: Console) -> Outcome:
         _command(plan, arguments),
         record_root=root,
         stdout_to_stderr=arguments.json,
+        proven=plan.proven,
         progress=progress(plan.file, console),
     )
 
@@ -211,8 +205,16 @@ def _refuse(report: Report, arguments: Arguments, console: Console) -> int:
     return code
 
 
-def _nothing(message: str, code: ExitCode, arguments: Arguments, console: Console) -> int:
+def _nothing(
+    message: str,
+    code: ExitCode,
+    arguments: Arguments,
+    console: Console,
+    lines: tuple[str, ...] = (),
+) -> int:
     console.complain(message)
+    for line in lines:
+        console.err(f"  {printable(line)}")
     if arguments.json:
-        console.out(json_text({"runs": [], "exit": exit_data(code, [message])}))
+        console.out(json_text({"runs": [], "exit": exit_data(code, [message, *lines])}))
     return code

@@ -11,12 +11,8 @@ from flowproof.exit_codes import ExitCode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from flowproof.artifact.model import Artifact
     from flowproof.cli.arguments import Arguments
     from flowproof.cli.console import Console
-    from flowproof.ir.model import Policy
     from flowproof.verify.found import Counterexample
 
 __all__ = ["run"]
@@ -25,6 +21,7 @@ __all__ = ["run"]
 def run(arguments: Arguments, console: Console) -> int:
     """Prove that the artifact means the policy: 0, or 1 with the first difference of each kind."""
     from flowproof.artifact.codec import ArtifactError, dumps, loads
+    from flowproof.cli.proving import misstated
     from flowproof.verify.found import Proof
     from flowproof.verify.prove import verify
 
@@ -45,8 +42,8 @@ def run(arguments: Arguments, console: Console) -> int:
         code = ExitCode(DiagnosticsError(report.errors).exit) if report.errors else ExitCode.USAGE
         return _end(arguments, console, code, f"`{policy_path}` is no policy to prove against")
     policy = given.resolved[0].policy
-    found = verify(policy, dumps(artifact))
-    lines = list(_told(artifact, policy))
+    found = verify(policy, dumps(artifact), thorough=True)
+    lines = list(misstated(policy, artifact))
     if isinstance(found, Proof) and not lines:
         bound = "; ".join(f"{name} as {', '.join(to)}" for name, to in artifact.hosts.items())
         told = f"`{path}` is {found}" + (f", with names bound by it: {bound}" if bound else "")
@@ -54,44 +51,6 @@ def run(arguments: Arguments, console: Console) -> int:
     message = f"`{path}` is not what `{policy_path}` means"
     difference = None if isinstance(found, Proof) else found
     return _end(arguments, console, ExitCode.NEGATIVE, message, lines, difference)
-
-
-def _told(artifact: Artifact, policy: Policy) -> Iterator[str]:
-    """Yield what the artifact says of itself that is not so: digests, fidelity, hosts."""
-    from flowproof.lower.backend import TARGETS, compile_policy
-
-    if artifact.target not in TARGETS:
-        yield f"target: there is no `{artifact.target}`"
-        return
-    try:
-        own = compile_policy(policy, artifact.target, hosts=artifact.hosts or None)
-    except DiagnosticsError as refused:
-        yield from (f"hosts: {error.message}" for error in refused.diagnostics)
-        return
-    # a file may be named by another path where it was compiled: its content is what counts
-    named = ("ir", "grammar")
-    for name in named:
-        if artifact.digests.get(name) != own.digests[name]:
-            yield f"digests.{name}: {artifact.digests.get(name)}, and it is {own.digests[name]}"
-    has, wants = (
-        sorted(digest for name, digest in one.digests.items() if name not in named)
-        for one in (artifact, own)
-    )
-    if has != wants:
-        yield f"digests of files: {', '.join(has) or 'none'}, and they are {', '.join(wants)}"
-    for row, other in zip(artifact.fidelity, own.fidelity, strict=False):
-        if (row.subject, row.refusing, row.counting) != (
-            other.subject,
-            other.refusing,
-            other.counting,
-        ):
-            yield (
-                f"fidelity of {row.subject}: refusing {row.refusing}, counting {row.counting}; it is"
-                f" {other.subject}: refusing {other.refusing}, counting {other.counting}"
-            )
-            break
-    if len(artifact.fidelity) != len(own.fidelity):
-        yield f"fidelity: {len(artifact.fidelity)} rows, and there are {len(own.fidelity)}"
 
 
 def _end(

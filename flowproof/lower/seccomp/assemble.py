@@ -11,7 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    Merge = Callable[[tuple[int, ...], tuple[int, ...]], tuple[int, ...]]
+    Causes = tuple[str, ...]
+    Merge = Callable[[Causes, Causes], Causes]
 
 __all__ = ["Leaf", "ProgramTooLongError", "Step", "assemble", "tree"]
 
@@ -26,13 +27,13 @@ class ProgramTooLongError(ValueError):
 class Step(Value):
     """An instruction to be. *then* and *otherwise* are labels of later steps, or None for the next one.
 
-    *label* names the step for the jumps in front of it.
+    *label* names the step for the jumps in front of it, *causes* the parts of the program that it is for.
     """
 
     code: int
     k: int
     words: str
-    rules: tuple[int, ...] = ()
+    causes: Causes = ()
     then: str | None = None
     otherwise: str | None = None
     label: str | None = None
@@ -43,14 +44,14 @@ class Leaf(Value):
 
     first: int
     label: str
-    rules: tuple[int, ...] = ()
+    causes: Causes = ()
 
 
 def tree(leaves: Sequence[Leaf], words: Callable[[int], str], merge: Merge) -> Iterator[Step]:
     """Yield a balanced tree of comparisons that leads each number to its leaf's label.
 
     *leaves* begin at 0, ascend, and neighbours differ; there are at least two. *words* tells a reader
-    what a number is, and *merge* joins the rules of the two sides of a comparison.
+    what a number is, and *merge* joins the causes of the two sides of a comparison.
     """
     if len(leaves) < 2:
         raise ValueError("a tree parts at least two runs of numbers")
@@ -79,11 +80,11 @@ def _branch(
         yield from _branch(right, upper, words, merge)
 
 
-def _merged(leaves: Sequence[Leaf], merge: Merge) -> tuple[int, ...]:
-    rules: tuple[int, ...] = ()
+def _merged(leaves: Sequence[Leaf], merge: Merge) -> Causes:
+    causes: Causes = ()
     for leaf in leaves:
-        rules = merge(rules, leaf.rules)
-    return rules
+        causes = merge(causes, leaf.causes)
+    return causes
 
 
 def assemble(steps: Iterable[Step]) -> tuple[Instruction, ...]:
@@ -165,14 +166,14 @@ def _trampoline(steps: list[Step], at: int, side: str) -> None:
             steps[at + 1] = following
         step = replace(step, **{other: following.label})
     steps[at] = replace(step, **{side: name})
-    jump = Step(JA, 0, f"trampoline to `{target}`", step.rules, then=target, label=name)
+    jump = Step(JA, 0, f"trampoline to `{target}`", step.causes, then=target, label=name)
     steps.insert(at + 1, jump)
 
 
 def _resolved(step: Step, at: int, places: dict[str, int]) -> Instruction:
     if step.code == JA:
-        return Instruction(JA, 0, 0, _skip(step.then, at, places), step.words, step.rules)
+        return Instruction(JA, 0, 0, _skip(step.then, at, places), step.words, step.causes)
     then, otherwise = _skip(step.then, at, places), _skip(step.otherwise, at, places)
     if max(then, otherwise) > _FARTHEST:
         raise ValueError(f"a branch over {max(then, otherwise)} instructions was left")
-    return Instruction(step.code, then, otherwise, step.k, step.words, step.rules)
+    return Instruction(step.code, then, otherwise, step.k, step.words, step.causes)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-from flowproof.lower.listing import some
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,16 +29,25 @@ def _head(artifact: Artifact) -> Iterator[str]:
     yield f" * meaning {_comment(artifact.digests.get('ir', 'no digest'))}"
     yield f" * {_comment(artifact.verification.partition(' (')[0])}"
     yield " * USER_NOTIF wants a listener that decides: without one those calls fail with ENOSYS. */"
+    for line in _asked(artifact):
+        yield f"/* {_comment(line)} */"
     yield "#include <linux/filter.h>"
     yield ""
     yield "static struct sock_filter flowproof_filter[] = {"
 
 
+def _asked(artifact: Artifact) -> Iterator[str]:
+    """Yield the rules behind each part of the program, which the instructions are for."""
+    assert artifact.program is not None
+    for name, rules in sorted(artifact.program.causes.items()):
+        for at in rules:
+            yield f"{name} for {artifact.rules[at].id}"
+
+
 def _steps(artifact: Artifact) -> Iterator[str]:
     assert artifact.program is not None
     for at, step in enumerate(artifact.program.instructions):
-        rules = some(artifact.rules[rule].id for rule in step.rules)
-        said = "; ".join(part for part in (step.words, rules) if part)
+        said = "; for ".join(part for part in (step.words, ", ".join(step.causes)) if part)
         fields = f"{{{step.code:#04x}, {step.jt}, {step.jf}, {step.k:#010x}}},"
         yield f"    {fields:<32} /* {at:04} {_comment(said)} */"
 

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["listing"]
 
+# as wide as what stands there: a jump far off moves its own line alone
+_COLUMNS = (4, 4, 3, 3, 10, 28, 43)
+
 
 def listing(artifact: Artifact) -> str:
     """Return *artifact* in words, the program instruction by instruction."""
@@ -26,9 +29,10 @@ def listing(artifact: Artifact) -> str:
         list(common.rules(artifact)),
         list(common.fidelity(artifact)),
         list(common.symbols(artifact)),
-        list(_program(artifact, program)),
+        list(_program(program)),
         list(common.tables(artifact)) if artifact.lanes else [],
         list(_cached(program)),
+        list(common.places(artifact)),
     ]
     return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
 
@@ -79,23 +83,25 @@ def _cached(program: Program) -> Iterator[str]:
         yield f"  the program runs for {', '.join(left) or 'none below them'}"
 
 
-def _program(artifact: Artifact, program: Program) -> Iterator[str]:
-    yield f"Program for {program.arch}, {len(program.instructions)} instructions"
-    rows = [("", "code", "jt", "jf", "k", "operation", "in words", "rules")]
+def _program(program: Program) -> Iterator[str]:
+    yield (
+        f"Program for {program.arch}, {len(program.instructions)} instructions; the last column is what each"
+        " is for, and the rules say what they ask for"
+    )
+    heads = ("", "code", "jt", "jf", "k", "operation", "in words", "for")
+    yield f"  {common.row(*heads, widths=_COLUMNS)}"
     for at, step in enumerate(program.instructions):
-        rows.append(
-            (
-                f"{at:04}",
-                f"{step.code:#04x}",
-                str(step.jt),
-                str(step.jf),
-                f"{step.k:#010x}",
-                _operation(at, step),
-                step.words,
-                common.some(artifact.rules[rule].id for rule in step.rules),
-            )
+        cells = (
+            f"{at:04}",
+            f"{step.code:#04x}",
+            str(step.jt),
+            str(step.jf),
+            f"{step.k:#010x}",
+            _operation(at, step),
+            step.words,
+            ", ".join(step.causes),
         )
-    yield from common.columns(rows)
+        yield f"  {common.row(*cells, widths=_COLUMNS)}"
 
 
 def _operation(at: int, step: Instruction) -> str:

@@ -16,10 +16,11 @@ __all__ = ["Plan", "plan"]
 class Plan(Value):
     """The rules (by index) that ask for each part of a program; no rule: the part is left out.
 
-    *connect*: connect, sendto with an address, sendmsg and sendmmsg are decided. *listen*: listen is.
+    *connect*: connect, sendto with an address, sendmsg and sendmmsg are decided, and options that
+    route by source fail in the kernel. *listen*: listen is.
     *families*: socket and socketpair pass an allow-list; what does not pass is refused, or goes on where
     it is only counted (*refuses*). *foreign*: another ABI gets a fixed reply.
-    *io_uring*: its calls fail in the kernel. *routing*: options that route by source fail there.
+    *io_uring*: its calls fail in the kernel.
     """
 
     connect: tuple[int, ...]
@@ -27,7 +28,6 @@ class Plan(Value):
     families: tuple[int, ...]
     foreign: tuple[int, ...]
     io_uring: tuple[int, ...]
-    routing: tuple[int, ...]
     refuses: bool
 
     @property
@@ -63,7 +63,8 @@ def plan(policy: Policy) -> Plan:
     )
     listen = where(lambda rule: rule.action == "listen" and rule.meaning is None)
     if policy.connect_denies:  # off loopback a listen is refused as soon as a connect rule denies
-        listen = listen or where(lambda rule: rule.meaning == "listen") or refusing
+        implied = where(lambda rule: rule.meaning == "listen")
+        listen = tuple(sorted({*listen, *implied})) or refusing
     trapped = tuple(sorted({*connect, *listen}))
     return Plan(
         connect=connect,
@@ -72,7 +73,5 @@ def plan(policy: Policy) -> Plan:
         families=where(stands_for("families")) or (refusing if policy.connect_denies else ()),
         foreign=where(stands_for("foreign-abi")) or trapped,
         io_uring=where(stands_for("io-uring")) or trapped,
-        # wherever connections are looked at: what is counted is not on the wire either
-        routing=connect,
         refuses=policy.connect_denies,
     )

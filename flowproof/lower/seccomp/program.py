@@ -70,6 +70,14 @@ _SOCKET = "socket"
 _OPTION = "option"
 _ROUTE = "route"
 
+# Parts of the program, as `Program.causes` names them; what routes by source is a part of connect.
+_CONNECT = ("connect",)
+_LISTEN = ("listen",)
+_FAMILIES = ("families",)
+_FOREIGN_ABI = ("foreign-abi",)
+_IO_URING_CALLS = ("io-uring",)
+_ORDER = (*_CONNECT, *_LISTEN, *_FAMILIES, *_FOREIGN_ABI, *_IO_URING_CALLS)
+
 
 def program(plan: Plan, arch: str) -> Program:
     """Return the program of *plan* for *arch* (a key of `ARCHITECTURES`)."""
@@ -82,9 +90,9 @@ def program(plan: Plan, arch: str) -> Program:
     steps = [
         *_prologue(plan, arch),
         *tree(leaves, lambda number: _words(number, name_of), _union),
-        *(_sendto(plan) if plan.connect else ()),
-        *(_socket(plan) if plan.families else ()),
-        *(_option(plan) if plan.routing else ()),
+        *(_sendto() if plan.connect else ()),
+        *(_socket() if plan.families else ()),
+        *(_option() if plan.connect else ()),
         *_returns(plan),
     ]
     trapped = [(numbers[call], call) for call in _DECIDED if plan.connect]
@@ -104,9 +112,15 @@ def program(plan: Plan, arch: str) -> Program:
         tuple(
             RefusedOption(numbers["setsockopt"], level, option, name, "EPERM")
             for level, option, name in _ROUTING
-            if plan.routing
+            if plan.connect
         ),
+        causes=_causes(plan),
     )
+
+
+def _causes(plan: Plan) -> dict[str, tuple[int, ...]]:
+    held = (plan.connect, plan.listen, plan.families, plan.foreign, plan.io_uring)
+    return {name: rules for name, rules in zip(_ORDER, held, strict=True) if rules}
 
 
 def _words(number: int, name_of: dict[int, str]) -> str:
@@ -121,41 +135,43 @@ def _words(number: int, name_of: dict[int, str]) -> str:
 def _leaves(plan: Plan, arch: str) -> list[Leaf]:
     """Return the runs of numbers with one destiny each, in order, from 0 on."""
     numbers = SYSCALLS[arch]
-    special: dict[int, tuple[str, tuple[int, ...]]] = {}
+    special: dict[int, tuple[str, tuple[str, ...]]] = {}
     if plan.connect:
         for call in _DECIDED:
             label = _SENDTO if call == "sendto" else _DECIDE
-            special[numbers[call]] = (label, plan.connect)
+            special[numbers[call]] = (label, _CONNECT)
     if plan.listen:
-        special[numbers["listen"]] = (_DECIDE, plan.listen)
+        special[numbers["listen"]] = (_DECIDE, _LISTEN)
     if plan.families:
-        special[numbers["socket"]] = special[numbers["socketpair"]] = (_SOCKET, plan.families)
-    if plan.routing:
-        special[numbers["setsockopt"]] = (_OPTION, plan.routing)
+        special[numbers["socket"]] = special[numbers["socketpair"]] = (_SOCKET, _FAMILIES)
+    if plan.connect:  # what is counted is not on the wire either
+        special[numbers["setsockopt"]] = (_OPTION, _CONNECT)
     for call in _IO_URING:
-        special[numbers[call]] = (_EPERM, plan.io_uring)
+        special[numbers[call]] = (_EPERM, _IO_URING_CALLS)
     # x86_64 numbers with the x32 bit are calls of another ABI under the same arch value; every number
     # above, -1 too, goes the same way. Numbers 512 to 547 stopped being x32's in Linux 5.4, and the
     # runner needs 5.19.
-    ends = {_X32: (_FOREIGN, plan.foreign)} if arch == "x86_64" else {}
+    ends = {_X32: (_FOREIGN, _FOREIGN_ABI)} if arch == "x86_64" else {}
     found: list[Leaf] = []
     for first in sorted({0, *special, *(number + 1 for number in special), *ends}):
-        label, rules = special.get(first) or ends.get(first) or (_ALLOW, ())
-        if not found or (found[-1].label, found[-1].rules) != (label, rules):
-            found.append(Leaf(first, label, rules))
+        label, causes = special.get(first) or ends.get(first) or (_ALLOW, ())
+        if not found or (found[-1].label, found[-1].causes) != (label, causes):
+            found.append(Leaf(first, label, causes))
     return found
 
 
-def _union(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
-    if left is right or not right:
-        return left
-    return tuple(sorted({*left, *right})) if left else right
+def _union(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in _ORDER if name in left or name in right)
+
+
+def _decided(plan: Plan) -> tuple[str, ...]:
+    return (*(_CONNECT if plan.connect else ()), *(_LISTEN if plan.listen else ()))
 
 
 def _prologue(plan: Plan, arch: str) -> Iterator[Step]:
-    yield Step(LOAD, SECCOMP_DATA_ARCH, "the call's architecture", plan.foreign)
-    yield Step(JEQ, ARCHITECTURES[arch], f"is it {arch}?", plan.foreign, otherwise=_FOREIGN)
-    yield Step(LOAD, SECCOMP_DATA_NR, "the system call's number", _union(plan.connect, plan.listen))
+    yield Step(LOAD, SECCOMP_DATA_ARCH, "the call's architecture", _FOREIGN_ABI)
+    yield Step(JEQ, ARCHITECTURES[arch], f"is it {arch}?", _FOREIGN_ABI, otherwise=_FOREIGN)
+    yield Step(LOAD, SECCOMP_DATA_NR, "the system call's number", _decided(plan))
 
 
 def _argument(index: int, high: bool = False) -> int:
@@ -163,24 +179,22 @@ def _argument(index: int, high: bool = False) -> int:
     return SECCOMP_DATA_ARGS + 8 * index + (4 if high else 0)
 
 
-def _sendto(plan: Plan) -> Iterator[Step]:
+def _sendto() -> Iterator[Step]:
     """A NULL address is what send() on a connected socket is: nothing to decide. A pointer has 64 bits."""
-    rules = plan.connect
-    yield Step(LOAD, _argument(4), "sendto: dest_addr, low word", rules, label=_SENDTO)
-    yield Step(JEQ, 0, "all zero?", rules, otherwise=_DECIDE)
-    yield Step(LOAD, _argument(4, high=True), "sendto: dest_addr, high word", rules)
-    yield Step(JEQ, 0, "all zero: no address?", rules, then=_ALLOW, otherwise=_DECIDE)
+    yield Step(LOAD, _argument(4), "sendto: dest_addr, low word", _CONNECT, label=_SENDTO)
+    yield Step(JEQ, 0, "all zero?", _CONNECT, otherwise=_DECIDE)
+    yield Step(LOAD, _argument(4, high=True), "sendto: dest_addr, high word", _CONNECT)
+    yield Step(JEQ, 0, "all zero: no address?", _CONNECT, then=_ALLOW, otherwise=_DECIDE)
 
 
-def _socket(plan: Plan) -> Iterator[Step]:
+def _socket() -> Iterator[Step]:
     """The allow-list over int arguments: the kernel reads the low word of each, and so does the filter."""
-    rules = plan.families
 
     def load(argument: int, words: str, label: str | None = None) -> Step:
-        return Step(LOAD, _argument(argument), words, rules, label=label)
+        return Step(LOAD, _argument(argument), words, _FAMILIES, label=label)
 
     def equal(value: int, words: str, then: str, otherwise: str | None = None) -> Step:
-        return Step(JEQ, value, words, rules, then=then, otherwise=otherwise)
+        return Step(JEQ, value, words, _FAMILIES, then=then, otherwise=otherwise)
 
     yield load(0, "socket: family", _SOCKET)
     yield equal(AF_INET, "AF_INET?", "internet")
@@ -188,7 +202,7 @@ def _socket(plan: Plan) -> Iterator[Step]:
     yield equal(AF_UNIX, "AF_UNIX?", _ALLOW)
     yield equal(AF_NETLINK, "AF_NETLINK?", "netlink", _FAMILY)
     yield load(1, "socket: type", "internet")
-    yield Step(AND, _SOCK_TYPE_MASK, "without its flags", rules)
+    yield Step(AND, _SOCK_TYPE_MASK, "without its flags", _FAMILIES)
     yield equal(SOCK_STREAM, "SOCK_STREAM?", "stream")
     yield equal(SOCK_DGRAM, "SOCK_DGRAM?", "datagram", _FAMILY)
     yield load(2, "socket: protocol of a stream", "stream")
@@ -201,53 +215,53 @@ def _socket(plan: Plan) -> Iterator[Step]:
     yield equal(NETLINK_ROUTE, "NETLINK_ROUTE?", _ALLOW, _FAMILY)
 
 
-def _option(plan: Plan) -> Iterator[Step]:
+def _option() -> Iterator[Step]:
     """Refuse what routes by source; level and option are int arguments, so the low words count."""
-    rules = plan.routing
-    yield Step(LOAD, _argument(1), "setsockopt: level", rules, label=_OPTION)
-    yield Step(JEQ, IPPROTO_IP, "IPPROTO_IP?", rules, then="ip")
-    yield Step(JEQ, IPPROTO_IPV6, "IPPROTO_IPV6?", rules, otherwise=_ALLOW)
+    yield Step(LOAD, _argument(1), "setsockopt: level", _CONNECT, label=_OPTION)
+    yield Step(JEQ, IPPROTO_IP, "IPPROTO_IP?", _CONNECT, then="ip")
+    yield Step(JEQ, IPPROTO_IPV6, "IPPROTO_IPV6?", _CONNECT, otherwise=_ALLOW)
     for level, label in ((IPPROTO_IPV6, None), (IPPROTO_IP, "ip")):
         options = [(option, name) for of, option, name in _ROUTING if of == level]
-        yield Step(LOAD, _argument(2), "setsockopt: option", rules, label=label)
+        yield Step(LOAD, _argument(2), "setsockopt: option", _CONNECT, label=label)
         for option, name in options:
             last = (option, name) == options[-1]
             yield Step(
-                JEQ, option, f"{name}?", rules, then=_ROUTE, otherwise=_ALLOW if last else None
+                JEQ, option, f"{name}?", _CONNECT, then=_ROUTE, otherwise=_ALLOW if last else None
             )
 
 
 def _returns(plan: Plan) -> Iterator[Step]:
-    decided = _union(plan.connect, plan.listen)
     yield Step(RETURN, SECCOMP_RET_ALLOW, "allow", label=_ALLOW)
-    yield Step(RETURN, SECCOMP_RET_USER_NOTIF, "the supervisor decides", decided, label=_DECIDE)
+    yield Step(
+        RETURN, SECCOMP_RET_USER_NOTIF, "the supervisor decides", _decided(plan), label=_DECIDE
+    )
     if plan.families:
         yield Step(
             RETURN,
             SECCOMP_RET_USER_NOTIF,
             f"{'fixed reply EPERM' if plan.refuses else 'goes on'}, recorded: socket family",
-            plan.families,
+            _FAMILIES,
             label=_FAMILY,
         )
     yield Step(
         RETURN,
         SECCOMP_RET_USER_NOTIF,
         "fixed reply EPERM, recorded: foreign ABI",
-        plan.foreign,
+        _FOREIGN_ABI,
         label=_FOREIGN,
     )
     yield Step(
         RETURN,
         SECCOMP_RET_ERRNO | EPERM,
         "EPERM by the kernel: io_uring",
-        plan.io_uring,
+        _IO_URING_CALLS,
         label=_EPERM,
     )
-    if plan.routing:
+    if plan.connect:
         yield Step(
             RETURN,
             SECCOMP_RET_ERRNO | EPERM,
             "EPERM by the kernel: source routing",
-            plan.routing,
+            _CONNECT,
             label=_ROUTE,
         )

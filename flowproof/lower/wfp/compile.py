@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flowproof.lower.manifest import artifact
 from flowproof.lower.tables import tables
+from flowproof.lower.wfp.differences import differences
 from flowproof.lower.wfp.fidelity import fidelity
 from flowproof.lower.wfp.filters import filter_set
 from flowproof.lower.wfp.validate import validate
@@ -25,13 +26,15 @@ def compile_windows(
     decisions = tables(bound)
     filters = filter_set(bound, decisions)
     validate(filters)
+    rows = fidelity(policy)
     return artifact(
         policy,
         target,
         bound=bound,
         hosts=hosts,
-        fidelity=fidelity(policy),
+        fidelity=rows,
         traps=bool(policy.actions & {"connect", "listen"}),
         decisions=decisions,
         filters=filters,
+        differences=differences(bound, decisions, rows),
     )

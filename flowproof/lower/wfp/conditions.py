@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flowproof.addresses import LAST, format_address
 from flowproof.ir.ports import ANY_PORT
-from flowproof.lower.wfp.numbers import FLAG_IS_WILDCARD_BIND, IPPROTO_TCP, IPPROTO_UDP
+from flowproof.lower.wfp.numbers import IPPROTO_TCP, IPPROTO_UDP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 __all__ = [
     "CHUNK",
     "USER",
-    "WILDCARD_BIND",
     "addresses",
     "chunks",
     "networks",
@@ -25,6 +24,7 @@ __all__ = [
     "ports",
     "protocols",
     "symbol",
+    "unknown",
 ]
 
 CHUNK = 64
@@ -37,13 +37,6 @@ USER: Condition = {
     "value": "@run",
 }
 """The identity of the run; the descriptor grants FWP_ACTRL_MATCH_FILTER to it alone."""
-
-WILDCARD_BIND: Condition = {
-    "field": "FLAGS",
-    "match": "FLAGS_ANY_SET",
-    "type": "UINT32",
-    "value": FLAG_IS_WILDCARD_BIND,
-}
 
 _PROTOCOLS = {"tcp": IPPROTO_TCP, "udp": IPPROTO_UDP}
 
@@ -69,8 +62,17 @@ def addresses(field: str, family: int, found: Iterable[str]) -> list[Condition]:
 
 
 def symbol(field: str, kind: str, value: str) -> Condition:
-    """Return the condition that the address is one of a name or variable: bound before it is installed."""
+    """Return the condition that the address is one of a name or variable: bound before it is installed, at
+    an IPv6 layer to its IPv4 addresses as well, in mapped form.
+    """
     return {"field": field, "match": "EQUAL", "type": f"@{kind}", "value": value}
+
+
+def unknown(field: str) -> Condition:
+    """Return the condition that the layer does not know *field*: FWP_EMPTY can be matched with
+    FWP_MATCH_EQUAL (*ALE Reauthorization*).
+    """
+    return {"field": field, "match": "EQUAL", "type": "EMPTY", "value": None}
 
 
 def chunks(found: Iterable[str]) -> Iterator[list[str]]:

@@ -100,7 +100,7 @@ def _fixed() -> Iterator[Fidelity]:
         "meaning:families",
         _NOT_APPLICABLE,
         _NOT_APPLICABLE,
-        "stated difference: raw sockets are refused by the identity being unprivileged, protocols other"
+        "raw sockets are refused by the identity being unprivileged, protocols other"
         " than TCP and UDP by the filter set; families outside of IP are nothing that it sees",
     )
     yield Fidelity(
@@ -142,7 +142,7 @@ def _meanings(policy: Policy) -> Iterator[Fidelity]:
             "meaning:udp-connect",
             _NOT_APPLICABLE,
             _NOT_APPLICABLE,
-            "stated difference: a datagram socket is classified when it sends, so that a connect by"
+            "a datagram socket is classified when it sends, so that a connect by"
             " itself is neither refused nor counted",
         )
     if policy.connect_denies:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 
-from flowproof.addresses import LOOPBACK
 from flowproof.canonical import canonical
 from flowproof.ir import ports as port_sets
 from flowproof.ir.model import OFF_LOOPBACK
 from flowproof.ir.ports import ANY_PORT, LAST_PORT
 from flowproof.ir.regions import Region, union_all
 from flowproof.lower.wfp import conditions as c
+from flowproof.lower.wfp.families import FAMILIES, SEEN_LOOPBACK, SEEN_OFF_LOOPBACK, seen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,24 +27,15 @@ if TYPE_CHECKING:
 
     Filter = dict[str, object]
 
-__all__ = ["BLOCK", "DENY", "PERMIT", "filter_set", "listen_ports", "unexcepted"]
+__all__ = ["BLOCK", "DENY", "PERMIT", "filter_set", "listen_ports", "refused_listens", "unexcepted"]
 
 DENY = 15
 PERMIT = 8
 BLOCK = 0
 
-_SUBLAYER_WEIGHT = 0x8000
+_SUBLAYER_WEIGHT = 0xFFFF  # asked first: a block is final then, whatever other products permit
 _NAMESPACE = bytes.fromhex("5b1f2a8c6d0e5c3f9a747e1d20c4b6f8")  # of filter keys, ours
 _BOTH = ("tcp", "udp")
-_FAMILIES = (4, 6)
-_OFF = {
-    family: [(first, last) for kin, first, last in OFF_LOOPBACK if kin == family]
-    for family in _FAMILIES
-}
-_LOOPBACK = {
-    family: [(first, last) for kin, first, last in LOOPBACK if kin == family]
-    for family in _FAMILIES
-}
 _IMPLIED = "loopback"
 
 
@@ -95,16 +86,16 @@ def _connect(policy: Policy, tables: Tables) -> Iterator[Filter]:
         made
         for rule in rules
         if rule.refuses
-        for family in _FAMILIES
+        for family in FAMILIES
         for made in _catch_all(rule, family)
     ]
     for rule in rules:
         if rule.refuses or rule.verb == "allow":
             weight, action = (DENY, "block") if rule.refuses else (PERMIT, "permit")
-            for family in _FAMILIES:
+            for family in FAMILIES:
                 yield from _named(rule, family, action, weight)
     if blocks:
-        for family in _FAMILIES:
+        for family in FAMILIES:
             yield _filter(
                 f"ALE_AUTH_CONNECT_V{family}",
                 "permit",
@@ -114,7 +105,7 @@ def _connect(policy: Policy, tables: Tables) -> Iterator[Filter]:
                 (
                     *c.protocols(_BOTH),
                     *c.addresses(
-                        "IP_REMOTE_ADDRESS", family, c.networks(family, _LOOPBACK[family])
+                        "IP_REMOTE_ADDRESS", family, c.networks(family, SEEN_LOOPBACK[family])
                     ),
                 ),
             )
@@ -122,7 +113,7 @@ def _connect(policy: Policy, tables: Tables) -> Iterator[Filter]:
     if policy.connect_denies:
         entry = tables.entries[tables.special["families"]]
         refusing = (*entry.refuse, *entry.otherwise)[:1]
-        for family in _FAMILIES:
+        for family in FAMILIES:
             yield _filter(
                 f"ALE_AUTH_CONNECT_V{family}",
                 "block",
@@ -171,7 +162,7 @@ def _catch_all(rule: Rule, family: int) -> Iterator[Filter]:
     """
     layer = f"ALE_AUTH_CONNECT_V{family}"
     for protocols, ports, intervals in _grouped(rule.otherwise, family):
-        everywhere = intervals == _OFF[family]
+        everywhere = intervals == SEEN_OFF_LOOPBACK[family]
         parts = [[]] if everywhere else list(c.chunks(c.networks(family, intervals)))
         for networks in parts:
             yield _filter(
@@ -191,12 +182,12 @@ def _catch_all(rule: Rule, family: int) -> Iterator[Filter]:
 def _grouped(
     region: Region, family: int
 ) -> Iterator[tuple[tuple[str, ...], PortSet, list[tuple[int, int]]]]:
-    """Yield (protocols, ports, intervals) that make up a family of *region*: intervals are merged only
+    """Yield (protocols, ports, intervals) that a layer sees of *region*: intervals are merged only
     where they have one port set, or the filter would be a cross product; protocols where all is alike.
     """
     groups: dict[PortSet, dict[str, list[tuple[int, int]]]] = {}
     for protocol in _BOTH:
-        for first, last, ports in region.boxes(protocol, family):
+        for first, last, ports in seen(region, protocol, family):
             groups.setdefault(ports, {}).setdefault(protocol, []).append((first, last))
     for ports in sorted(groups):
         held = groups[ports]
@@ -216,7 +207,7 @@ def listen_ports(region: Region) -> PortSet | None:
     where it is not: then it is a set by address.
     """
     ports = port_sets.union(
-        *(held for family in _FAMILIES for _, _, held in region.boxes("tcp", family))
+        *(held for family in FAMILIES for _, _, held in region.boxes("tcp", family))
     )
     return ports if region == Region.of(OFF_LOOPBACK, ("tcp",), ports) else None
 
@@ -229,18 +220,20 @@ def unexcepted(policy: Policy) -> Region:
     return Region.of(OFF_LOOPBACK, ("tcp",)) - excepted
 
 
+def refused_listens(policy: Policy) -> PortSet:
+    """Return the ports at which the implied refusal of a listen stands anywhere off loopback."""
+    region = unexcepted(policy)
+    return port_sets.union(
+        *(held for family in FAMILIES for _, _, held in region.boxes("tcp", family))
+    )
+
+
 def _listen(policy: Policy) -> Iterator[Filter]:
     """Yield the filters of `listen` rules by port. A rule by address is not carried (`fidelity`)."""
     blocks: list[Filter] = []
     for rule in policy.rules:
         if rule.meaning == "listen":
-            ports = port_sets.union(
-                *(
-                    held
-                    for family in _FAMILIES
-                    for _, _, held in unexcepted(policy).boxes("tcp", family)
-                )
-            )
+            ports = refused_listens(policy)
             if ports:  # a filter that names no port is about every one
                 blocks += _listen_each("block", BLOCK, rule.id, ports)
         if rule.action != "listen" or rule.meaning is not None:
@@ -253,8 +246,8 @@ def _listen(policy: Policy) -> Iterator[Filter]:
         if rule.refuses and otherwise:
             blocks += _listen_each("block", BLOCK, rule.id, otherwise)
     if blocks:
-        for family in _FAMILIES:
-            loopback = c.networks(family, _LOOPBACK[family])
+        for family in FAMILIES:
+            loopback = c.networks(family, SEEN_LOOPBACK[family])
             yield _filter(
                 f"ALE_AUTH_LISTEN_V{family}",
                 "permit",
@@ -267,7 +260,7 @@ def _listen(policy: Policy) -> Iterator[Filter]:
 
 
 def _listen_each(action: str, weight: int, rule: str, ports: PortSet) -> Iterator[Filter]:
-    for family in _FAMILIES:
+    for family in FAMILIES:
         yield _filter(
             f"ALE_AUTH_LISTEN_V{family}",
             action,
@@ -280,16 +273,18 @@ def _listen_each(action: str, weight: int, rule: str, ports: PortSet) -> Iterato
 
 def _listen_denied(rule: str, ports: PortSet) -> Iterator[Filter]:
     """Yield the denies of a named refusal, which no permit outweighs: they leave loopback out themselves.
-    A wildcard bind is told by its flag as well, whatever address the platform gives for it.
+
+    A listen on every address is one at address 0, or one without an address: *ALE Layers* says the latter
+    of a bind, and no page says it of a listen. Nor does one say that the flag of such a bind is set there.
     """
-    for family in _FAMILIES:
+    for family in FAMILIES:
         layer = f"ALE_AUTH_LISTEN_V{family}"
         wanted = c.ports("IP_LOCAL_PORT", ports)
-        for networks in c.chunks(c.networks(family, _OFF[family])):
+        for networks in c.chunks(c.networks(family, SEEN_OFF_LOOPBACK[family])):
             local = c.addresses("IP_LOCAL_ADDRESS", family, networks)
             yield _filter(layer, "block", DENY, (rule,), rule, (*local, *wanted))
-        wildcard = (*wanted, c.WILDCARD_BIND)
-        yield _filter(layer, "block", DENY, (rule,), f"{rule}, wildcard bind", wildcard)
+        unaddressed = (c.unknown("IP_LOCAL_ADDRESS"), *wanted)
+        yield _filter(layer, "block", DENY, (rule,), f"{rule}, no address", unaddressed)
 
 
 # --- receive and accept
@@ -299,12 +294,14 @@ def _accept(policy: Policy, tables: Tables) -> Iterator[Filter]:
     """Yield the inbound side: what may not be listened on is not accepted either, and where a `connect`
     rule denies, no datagram of a stranger either: the platform lets replies to one out without asking.
     """
-    refused, by = _refused_listens(policy, tables)
+    refused, by = _refused_everywhere(policy, tables)
     if not refused and not policy.connect_denies:
         return
-    for family in _FAMILIES:
+    for family in FAMILIES:
         layer = f"ALE_AUTH_RECV_ACCEPT_V{family}"
-        loopback = c.addresses("IP_REMOTE_ADDRESS", family, c.networks(family, _LOOPBACK[family]))
+        loopback = c.addresses(
+            "IP_REMOTE_ADDRESS", family, c.networks(family, SEEN_LOOPBACK[family])
+        )
         yield _filter(layer, "permit", PERMIT, (), _IMPLIED, loopback)
         if not policy.connect_denies:
             wanted = (*c.protocols(("tcp",)), *c.ports("IP_LOCAL_PORT", refused))
@@ -317,7 +314,7 @@ def _accept(policy: Policy, tables: Tables) -> Iterator[Filter]:
         yield _filter(layer, "block", BLOCK, by, "inbound", ())
 
 
-def _refused_listens(policy: Policy, tables: Tables) -> tuple[PortSet, list[str]]:
+def _refused_everywhere(policy: Policy, tables: Tables) -> tuple[PortSet, list[str]]:
     """Return the ports at which a listen on every address is refused, and the rules that refuse."""
     ports: list[tuple[int, int]] = []
     by: set[str] = set()

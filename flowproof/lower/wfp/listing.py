@@ -19,9 +19,9 @@ _WORDS = {
     "IP_LOCAL_ADDRESS": "local",
     "IP_REMOTE_PORT": "remote port",
     "IP_LOCAL_PORT": "local port",
-    "FLAGS": "flags",
 }
 _PROTOCOLS = {6: "tcp", 17: "udp"}
+_COLUMNS = (len("ALE_AUTH_RECV_ACCEPT_V4"), len("weight"), len("action"), 36)
 _SHOWN = 12  # values of one field; the key of a filter is a digest over all of them
 
 
@@ -33,9 +33,11 @@ def listing(artifact: Artifact) -> str:
         list(common.heading(artifact)),
         list(common.rules(artifact)),
         list(common.fidelity(artifact)),
+        list(common.differences(artifact)),
         list(common.symbols(artifact)),
         list(_filters(dict(artifact.filters))),
         list(common.tables(artifact)) if artifact.lanes else [],
+        list(common.places(artifact)),
     ]
     return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
 
@@ -45,20 +47,22 @@ def _filters(held: dict[str, Any]) -> Iterator[str]:
     if not filters:
         yield "Filters: none; nothing is refused"
         return
-    yield f"Filters, {len(filters)} in one sublayer of a dynamic session, each for the run's identity only"
-    rows = [("layer", "weight", "action", "rules", "key", "conditions")]
-    rows += [
-        (
+    yield (
+        f"Filters, {len(filters)} in one sublayer (weight {held['sublayer']['weight']}) of a dynamic session,"
+        " each for the run's identity only"
+    )
+    heads = ("layer", "weight", "action", "key", "rules: conditions")
+    yield f"  {common.row(*heads, widths=_COLUMNS)}"
+    for one in filters:
+        whose = ", ".join(one["rules"]) or f"no rule ({one['name']})"
+        cells = (
             one["layer"],
             str(one["weight"]),
             one["action"],
-            common.some(one["rules"]) or f"no rule ({one['name']})",
             one["key"],
-            "; ".join(_conditions(one["conditions"])) or "anything",
+            f"{whose}: {'; '.join(_conditions(one['conditions'])) or 'anything'}",
         )
-        for one in filters
-    ]
-    yield from common.columns(rows)
+        yield f"  {common.row(*cells, widths=_COLUMNS)}"
 
 
 def _conditions(conditions: list[dict[str, Any]]) -> Iterator[str]:
@@ -84,7 +88,7 @@ def _value(condition: dict[str, Any]) -> str:
             return f"{value[0]}-{value[1]}"
         case "UINT8":
             return _PROTOCOLS.get(value, str(value))
-        case "UINT32":
-            return "wildcard bind" if value == 8 else hex(value)
+        case "EMPTY":
+            return "unknown"
         case _:
             return str(value)

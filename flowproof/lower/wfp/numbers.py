@@ -12,7 +12,6 @@ __all__ = [
     "AVAILABLE",
     "CONDITIONS",
     "DATA_TYPES",
-    "FLAG_IS_WILDCARD_BIND",
     "IPPROTO_TCP",
     "IPPROTO_UDP",
     "LAYERS",
@@ -48,6 +47,7 @@ AVAILABLE: dict[str, frozenset[str]] = {
 layer*). A condition at a layer that lacks it is FWP_E_CONDITION_NOT_FOUND."""
 
 DATA_TYPES: dict[str, int] = {  # FWP_DATA_TYPE
+    "EMPTY": 0,
     "UINT8": 1,
     "UINT16": 2,
     "UINT32": 3,
@@ -62,6 +62,5 @@ MATCH_TYPES: dict[str, int] = {"EQUAL": 0, "RANGE": 5, "FLAGS_ANY_SET": 7}  # FW
 ACTIONS: dict[str, int] = {"block": 0x1001, "permit": 0x1002}  # FWP_ACTION_BLOCK, FWP_ACTION_PERMIT
 
 SESSION_FLAG_DYNAMIC = 1  # FWPM_SESSION_FLAG_DYNAMIC: objects vanish with the session
-FLAG_IS_WILDCARD_BIND = 8  # FWP_CONDITION_FLAG_IS_WILDCARD_BIND
 IPPROTO_TCP = 6
 IPPROTO_UDP = 17

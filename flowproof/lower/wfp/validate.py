@@ -21,12 +21,11 @@ _FIELDS = {
     "ALE_USER_ID": {"SECURITY_DESCRIPTOR"},
     "IP_PROTOCOL": {"UINT8", "RANGE"},
     "IP_REMOTE_ADDRESS": {"V4_ADDR_MASK", "V6_ADDR_MASK", "@name", "@variable"},
-    "IP_LOCAL_ADDRESS": {"V4_ADDR_MASK", "V6_ADDR_MASK"},
+    "IP_LOCAL_ADDRESS": {"V4_ADDR_MASK", "V6_ADDR_MASK", "EMPTY"},
     "IP_REMOTE_PORT": {"UINT16", "RANGE"},
     "IP_LOCAL_PORT": {"UINT16", "RANGE"},
-    "FLAGS": {"UINT32"},
 }
-_MATCHES = {"RANGE": "RANGE", "UINT32": "FLAGS_ANY_SET"}
+_MATCHES = {"RANGE": "RANGE"}
 _LIMITS = {"IP_PROTOCOL": 255, "IP_REMOTE_PORT": LAST_PORT, "IP_LOCAL_PORT": LAST_PORT}
 _MOST = 80  # conditions of one filter: a chunk of addresses, protocols, and ports beside them
 
@@ -84,7 +83,7 @@ def _condition(condition: dict[str, Any], layer: str) -> Iterator[str]:
     if field not in AVAILABLE[layer]:
         yield f"`{field}` is no condition of {layer}"
         return
-    if kind not in _FIELDS[field]:
+    if kind not in _FIELDS.get(field, ()):
         yield f"`{field}` takes no {kind}"
         return
     match = condition["match"]

@@ -174,7 +174,10 @@ class Sending:
             self._kernel.tgkill(self._kernel.status(self._tid).tgid, self._tid, Signals.SIGPIPE)
         except ProcessLookupError:
             return
-        except (OSError, KeyError, ValueError) as error:
+        except OSError as error:
+            step = f"tgkill: {errorcode.get(error.errno or 0, error.errno)}"
+            raise FaultError(Code.INTERRUPTION, step) from error
+        except (KeyError, ValueError) as error:
             raise FaultError(Code.PERFORM, "SIGPIPE cannot be delivered") from error
 
     def _tell_length(self, address: int, length: int) -> None:
@@ -182,9 +185,9 @@ class Sending:
             written = self._kernel.write_memory(self._tid, address, _COUNT.pack(length))
         except OSError as error:
             step = f"process_vm_writev: {errorcode.get(error.errno or 0, error.errno)}"
-            raise FaultError(Code.CHILD_MEMORY, step) from error
+            raise FaultError(Code.CHILD_RESULT, step) from error
         if written != _COUNT.size:
-            raise FaultError(Code.CHILD_MEMORY, "process_vm_writev: short")
+            raise FaultError(Code.CHILD_RESULT, "process_vm_writev: short")
 
 
 def _has_credentials(control: bytes) -> bool:

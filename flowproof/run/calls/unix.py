@@ -13,7 +13,7 @@ from flowproof.record.codes import Code
 from flowproof.run.caller import AnswerError, FaultError
 from flowproof.run.calls.target import Target
 from flowproof.run.numbers import AF_UNIX, SO_TYPE
-from flowproof.run.tree import UnreadableProcessError
+from flowproof.run.tree import UnlistedSocketsError, UnreadableProcessError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def acting_as(
         try:
             if operation is not None:
                 operation.thread = threading.get_native_id()
-            kernel.assume(*identity)
+            _assume(kernel, identity)
             outcome.append(act())
         except BaseException as error:  # noqa: BLE001  raised again by the thread that waits
             outcome.append(error)
@@ -78,6 +78,14 @@ def acting_as(
     if isinstance(found, BaseException):
         raise found
     return found
+
+
+def _assume(kernel: Kernel, identity: Identity) -> None:
+    try:
+        kernel.assume(*identity)
+    except OSError as error:
+        name = errorcode.get(error.errno or 0, str(error.errno))
+        raise FaultError(Code.IDENTITY, f"setresuid: {name}") from error
 
 
 def identity_of(caller: Caller) -> Identity | None:
@@ -141,7 +149,7 @@ def _abstract(caller: Caller, name: bytes, raw: bytes, duplicate: int) -> Target
         return Target(raw, 0, plain, "unix", shown)
 
     def inside() -> bool:
-        here = [s for s in caller.kernel.unix_sockets() if s.name == b"\0" + name]
+        here = [s for s in caller.tree.sockets() if s.name == b"\0" + name]
         if any(s.type == kind for s in here):
             return all(caller.tree.holds(s.inode) for s in here if s.type == kind)
         if caller.kernel.same_network(caller.tid):
@@ -172,11 +180,11 @@ def _asked(caller: Caller, ask: Callable[[], bool]) -> bool:
     """Return the answer to "is it inside", or the fault that leaves it open."""
     try:
         return ask()
-    except UnreadableProcessError as error:
+    except (UnreadableProcessError, UnlistedSocketsError) as error:
         caller.check()
-        raise FaultError(Code.CHILD_PROCESS, str(error)) from error
+        raise FaultError(error.code, str(error)) from error
     except OSError as error:
-        raise caller.fault(Code.CHILD_PROCESS, "unix_diag", error) from error
+        raise caller.fault(Code.CHILD_PROCESS, "/proc/<tid>/net", error) from error
 
 
 def _decided(

@@ -76,8 +76,10 @@ class ProcfsCalls(Library):
             if not name.isdigit():
                 continue
             try:
-                with open(f"/proc/{name}/stat", encoding="latin-1") as file:
-                    parent = file.read().rpartition(")")[2].split()[1]
+                with open(
+                    f"/proc/{name}/stat", "rb"
+                ) as file:  # a decoder would be loaded from disk
+                    parent = file.read().rpartition(b")")[2].split()[1]
             except (FileNotFoundError, ProcessLookupError):
                 continue
             if int(parent) == pid:
@@ -102,8 +104,8 @@ class ProcfsCalls(Library):
     def ended(self, pid: int) -> bool:
         """Tell whether a process has ended, reaped or not: a zombie holds nothing any more."""
         try:
-            with open(f"/proc/{pid}/stat", encoding="latin-1") as file:
-                return file.read().rpartition(")")[2].split()[0] in ("Z", "X")
+            with open(f"/proc/{pid}/stat", "rb") as file:  # a decoder would be loaded from disk
+                return file.read().rpartition(b")")[2].split()[0] in (b"Z", b"X")
         except (FileNotFoundError, ProcessLookupError):
             return True
 

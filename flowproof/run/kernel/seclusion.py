@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from errno import ENOSYS, EOPNOTSUPP
 from struct import Struct
 
 from flowproof.run import numbers as n
@@ -19,10 +20,15 @@ class SeclusionCalls(Library):
     """The calls about what the processes of a run can trace."""
 
     def landlock(self) -> int:
-        """Return the version of Landlock's ABI, 0 where there is none (landlock_create_ruleset(2))."""
+        """Return the version of Landlock's ABI, 0 where there is none (landlock_create_ruleset(2)).
+
+        Raises where the call is refused: ENOSYS is a kernel without it, EOPNOTSUPP one that left it out.
+        """
         flags = n.LANDLOCK_CREATE_RULESET_VERSION
-        version = self._syscall(self._numbers["landlock_create_ruleset"], None, 0, flags)
-        return max(int(version), 0)
+        version = int(self._syscall(self._numbers["landlock_create_ruleset"], None, 0, flags))
+        if version < 0 and ctypes.get_errno() not in (ENOSYS, EOPNOTSUPP):
+            raise self._error("landlock_create_ruleset")
+        return max(version, 0)
 
     def ptrace_scope(self) -> int:
         """Return Yama's ptrace_scope, 0 where there is no Yama."""
@@ -45,12 +51,13 @@ class SeclusionCalls(Library):
     def shut_in(self) -> None:
         """Put this process and its descendants into a Landlock domain: none can trace a process outside.
 
-        From ABI 6 (Linux 6.12) on a domain with a scope alone, which leaves files, mounts and TCP be. Before,
-        one about renames that grants them all; it forbids mounts. no_new_privs must be set.
+        From ABI 6 (Linux 6.12) on the domain has one scope and nothing else: signals stay inside; files,
+        mounts, TCP and abstract unix sockets are left be. Before, it is about renames and grants them all; it
+        keeps no signal in and forbids mounts. no_new_privs must be set.
         """
         scoped = self.landlock() >= n.LANDLOCK_ABI_SCOPED
         renames = 0 if scoped else n.LANDLOCK_ACCESS_FS_REFER
-        fields = (renames, 0, n.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET) if scoped else (renames,)
+        fields = (renames, 0, n.LANDLOCK_SCOPE_SIGNAL) if scoped else (renames,)
         attributes = Struct(f"={len(fields)}Q").pack(*fields)
         code = ctypes.create_string_buffer(attributes, len(attributes))
         ruleset = self._syscall(self._numbers["landlock_create_ruleset"], code, len(attributes), 0)
@@ -63,6 +70,12 @@ class SeclusionCalls(Library):
                 raise self._error("landlock_restrict_self")
         finally:
             self.close(ruleset)
+
+    def trace(self, pid: int) -> None:
+        """Trace a process without stopping it; it is let go when this one ends (ptrace(2))."""
+        zero = ctypes.c_ulong(0)
+        if self._syscall(self._numbers["ptrace"], n.PTRACE_SEIZE, pid, zero, zero) < 0:
+            raise self._error("ptrace")
 
     def _grant_below_root(self, ruleset: int, access: int) -> None:
         root = os.open("/", os.O_PATH | os.O_CLOEXEC)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from ctypes import addressof, c_size_t
 from errno import EINVAL, ENOENT, EPERM, ESRCH
 from struct import Struct
@@ -53,6 +54,11 @@ class TargetCalls(ProcfsCalls):
         if found < 0:
             raise self._error("pidfd_open")
         return int(found)
+
+    def thread_handles(self) -> bool:
+        """Tell whether a thread has a handle of its own (PIDFD_THREAD, Linux 6.9)."""
+        self.close(self.pidfd_open(os.getpid()))
+        return self._threads
 
     def pidfd_getfd(self, pidfd: int, descriptor: int) -> int:
         """Return a duplicate (close-on-exec) of another process's descriptor. EBADF: it has none."""

@@ -65,7 +65,7 @@ def main() -> int:
         prompt=None,
         name="a probe",
     )
-    outcome = run(artifact, command, record_root=records, stdout_to_stderr=True)
+    outcome = run(artifact, command, record_root=records, proven=True, stdout_to_stderr=True)
     print(json.dumps({"exit": int(outcome.exit_code), "folder": str(outcome.folder)}))
     return int(outcome.exit_code)
 

@@ -37,6 +37,11 @@ class Record:
         return self._list(self.data, "controls")
 
     @property
+    def through(self) -> list[dict[str, object]]:
+        """The listeners outside of the run that it connected to."""
+        return self._list(self.data, "through")
+
+    @property
     def verdict(self) -> str:
         """The verdict of the record's one control."""
         (control,) = self.controls

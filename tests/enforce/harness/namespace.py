@@ -89,6 +89,10 @@ class Namespace:
         """Return what arrived since `clear`; whatever was sent before this call is in it."""
         return self._ask("sync")
 
+    def open_door(self, place: tuple[str, int] | str, behind: tuple[str, int] | str) -> None:
+        """Let a server that listens *behind* be reached at *place*, and log who arrives there."""
+        self._ask("door " + json.dumps([place, behind]))
+
     @property
     def outside_socket(self) -> str:
         """The path of a listening unix socket that no contained run holds."""

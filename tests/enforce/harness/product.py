@@ -14,6 +14,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from missing import PATH
+
 __all__ = ["NOBODY", "Product", "as_plain"]
 
 NOBODY = 65534
@@ -79,7 +81,7 @@ class Product:
     def environment(self, home: Path) -> dict[str, str]:
         """Return a small environment to run it in."""
         return {
-            "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+            "PATH": PATH,
             "HOME": str(home),
             "TMPDIR": str(home),
             "LANG": "C.UTF-8",

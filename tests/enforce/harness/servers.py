@@ -3,7 +3,7 @@
 Started in a fresh network and mount namespace (`namespace.py`). It adds the test addresses to the
 loopback link, binds its own hosts file and resolver settings over /etc, serves TCP and UDP on every
 address, and answers one JSON line for each that it reads: ``sync`` gives what arrived since the last
-``clear``, once nothing more is pending.
+``clear``, once nothing more is pending; ``door [PLACE, BEHIND]`` opens a door (`doors.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import socket
 import sys
 from collections.abc import Callable
 
+from doors import listen, pass_through
 from loopback_link import add_address, set_up
 from name_stub import answer
 
@@ -29,6 +30,7 @@ PORTS = (9000, 9001)
 NAMES = {
     "allowed.flow.test": ALLOWED,
     "denied.flow.test": DENIED,
+    "shared.flow.test": ALLOWED,
     "inner.flow.test": ("127.0.0.1",),
 }
 STUB_NAME = "stub.flow.test"
@@ -62,7 +64,7 @@ class World:
         for host in (*ALLOWED, *DENIED, *LOOPBACK):
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
             for port in PORTS:
-                place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+                place = _spelt((host, port))
                 self._listen(family, (host, port), "tcp", place)
                 self._receive(family, (host, port), place)
         self._listen(socket.AF_UNIX, unix_path, "unix", unix_path)
@@ -91,6 +93,22 @@ class World:
                 return
             self.log.add(protocol, place, times=1)
             self._watch(peer, lambda: self._echo(peer, protocol, place))
+
+        self._watch(listener, accept)
+
+    def open_door(self, place: list[str | int] | str, behind: list[str | int] | str) -> None:
+        """Listen at *place* for a server that listens *behind* it; who arrives is logged."""
+        at, server = _place(place), _place(behind)
+        protocol = "unix" if isinstance(at, str) else "tcp"
+        listener = listen(at)
+
+        def accept() -> None:
+            try:
+                peer, _ = listener.accept()
+            except OSError:
+                return
+            self.log.add(protocol, _spelt(at), times=1)
+            pass_through(peer, server)
 
         self._watch(listener, accept)
 
@@ -148,6 +166,16 @@ class World:
             pass
 
 
+def _place(given: list[str | int] | str) -> tuple[str, int] | str:
+    return given if isinstance(given, str) else (str(given[0]), int(given[1]))
+
+
+def _spelt(place: tuple[str, int] | str) -> str:
+    if isinstance(place, str):
+        return place
+    return f"[{place[0]}]:{place[1]}" if ":" in place[0] else f"{place[0]}:{place[1]}"
+
+
 def _over_etc(folder: str) -> None:
     """Bind own name files over those of /etc, in this mount namespace only."""
     hosts = "".join(f"{a} {name}\n" for name, found in NAMES.items() for a in found)
@@ -155,6 +183,8 @@ def _over_etc(folder: str) -> None:
         "hosts": f"127.0.0.1 localhost\n::1 localhost\n{hosts}",
         "resolv.conf": "nameserver 127.0.0.53\noptions timeout:1 attempts:1\n",
         "nsswitch.conf": "hosts: files dns\npasswd: files\ngroup: files\n",
+        # a plain user who may log in: Debian gives `nobody` no shell
+        "passwd": "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n",
     }
     mount = ctypes.CDLL(None, use_errno=True).mount
     for name, text in texts.items():
@@ -185,6 +215,8 @@ def main(folder: str) -> None:
             world.log.seen.clear()
         if line.strip() == "sync":
             world.drain()
+        if line.startswith("door "):
+            world.open_door(*json.loads(line.removeprefix("door ")))
         if line:
             print(json.dumps(world.log.rows()), flush=True)
 

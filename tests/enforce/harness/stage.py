@@ -86,9 +86,10 @@ class Stage:
         self.programs = self.folder / "programs"
         shutil.copytree(PROGRAMS, self.programs, ignore=shutil.ignore_patterns("__pycache__"))
         self.report = self.folder / "report.json"
-        self._own()
+        self.own()
 
-    def _own(self) -> None:
+    def own(self) -> None:
+        """Give the folder and all in it to the stage's identity."""
         if self.identity == PLAIN and os.geteuid() == 0:
             for path in (self.folder, *self.folder.rglob("*")):
                 os.chown(path, NOBODY, NOBODY)
@@ -100,6 +101,13 @@ class Stage:
     def program(self, name: str, *words: str) -> list[str]:
         """Return the command line of a probe program."""
         return [self.product.python, str(self.programs / name), *words]
+
+    def older(self, abi: int) -> list[str]:
+        """Return the words before a command that make flowproof see an older Landlock (`older_host.py`)."""
+        copy = self.folder / "older_host.py"
+        shutil.copy(Path(__file__).with_name("older_host.py"), copy)
+        copy.chmod(0o644)
+        return [self.product.python, str(copy), str(abi)]
 
     def built(self, binary: Path, *words: str) -> list[str]:
         """Return the command line of a compiled probe program."""
@@ -130,7 +138,7 @@ class Stage:
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(document, indent=1), encoding="utf-8")
-        self._own()
+        self.own()
         return path
 
     def environment(self, extra: dict[str, str] | None = None) -> dict[str, str]:
@@ -184,6 +192,7 @@ class Stage:
         before: list[str] | None = None,
         env: dict[str, str] | None = None,
         records: Path | None = None,
+        limit: float = LIMIT_SECONDS,
     ) -> Ran:
         """Run ``flowproof run PATH --format json`` behind the words *before*; its record is attached."""
         where = records or self.folder / "records"
@@ -191,6 +200,6 @@ class Stage:
         words = self.product.flowproof(
             "run", str(path), "--record", str(where), "--format", "json", *options
         )
-        ran = self.execute([*(before or []), *words], env=env)
+        ran = self.execute([*(before or []), *words], env=env, limit=limit)
         ran.keep(newest_record(where))
         return ran

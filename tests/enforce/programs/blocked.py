@@ -10,8 +10,10 @@ import time
 
 from probe import attempt, inet, libc, report, result
 
+__all__ = ["full"]
 
-def _full() -> tuple[socket.socket, list[socket.socket]]:
+
+def full() -> tuple[socket.socket, list[socket.socket]]:
     """Return a loopback listener that takes no more connections, and what fills it."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=0)
     filling = []
@@ -34,7 +36,7 @@ def _quick(at: tuple[str, int]) -> tuple[str, float]:
 def main() -> None:
     """Report quick connects beside blocked ones, and a blocked one that a signal interrupts."""
     host, port = sys.argv[1], int(sys.argv[2])
-    listener, filling = _full()
+    listener, filling = full()
     blocked = []
     for _ in range(3):
         child = os.fork()
@@ -70,4 +72,5 @@ def main() -> None:
     )
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,5 +1,5 @@
-"""C25: ``open HOST PORT COMMAND…`` leaves descriptor 7 connected and becomes the command; ``write``
-tries to use it."""
+"""C25: ``open DESCRIPTOR HOST PORT COMMAND…`` leaves that descriptor connected and becomes the command;
+``write DESCRIPTOR`` tries to use it."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ import sys
 
 from probe import attempt, report
 
-INHERITED = 7
-
 
 def main() -> None:
     """Do the one or the other."""
+    descriptor = int(sys.argv[2])
     if sys.argv[1] == "write":
-        report(write=attempt(lambda: os.write(INHERITED, b"inherited")))
+        report(write=attempt(lambda: os.write(descriptor, b"inherited")))
         return
-    host, port = sys.argv[2], int(sys.argv[3])
+    host, port = sys.argv[3], int(sys.argv[4])
     sock = socket.create_connection((host, port))
-    os.dup2(sock.fileno(), INHERITED, inheritable=True)
-    os.execvp(sys.argv[4], sys.argv[4:])
+    os.dup2(sock.fileno(), descriptor, inheritable=True)
+    os.execvp(sys.argv[5], sys.argv[5:])
 
 
 main()

@@ -1,5 +1,7 @@
-"""Installs a plain seccomp filter that refuses one call, then becomes the command: ``outer.py NR ARG VALUE
-COMMAND…``. ARG is the index of an argument whose low word must be VALUE, or ``-`` for any.
+"""Installs a plain seccomp filter that refuses calls, then becomes the command: ``outer.py CALLS COMMAND…``.
+
+CALLS is a list like ``310,438=38,157:0:4``: a number, behind a first ``:`` the index of an argument whose low
+word must be the value behind the second, and behind ``=`` the errno that it gets (EPERM by default).
 
 The filter has no listener, so it nests under any other; it stays with every descendant.
 """
@@ -24,27 +26,38 @@ class Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
 
 
-def instructions(number: int, argument: int | None, value: int) -> bytes:
-    """Return the filter: EPERM for *number* (where *argument* is *value*), ALLOW for all else."""
+def instructions(calls: str) -> bytes:
+    """Return the filter: an errno for each of *calls*, ALLOW for all else."""
     rows = [(LOAD, 0, 0, 0)]
-    if argument is None:
-        rows += [(EQUAL, 0, 1, number)]
-    else:
-        rows += [(EQUAL, 0, 3, number), (LOAD, 0, 0, 16 + 8 * argument), (EQUAL, 0, 1, value)]
-    rows += [(RETURN, 0, 0, ERRNO | EPERM), (RETURN, 0, 0, ALLOW)]
+    for call in calls.split(","):
+        what, _, errno = call.partition("=")
+        number, *argument = (int(word, 0) for word in what.split(":"))
+        refusal = (RETURN, 0, 0, ERRNO | int(errno or EPERM))
+        if not argument:
+            rows += [(EQUAL, 0, 1, number), refusal]
+        else:
+            index, value = argument
+            rows += [
+                (EQUAL, 0, 4, number),
+                (LOAD, 0, 0, 16 + 8 * index),
+                (EQUAL, 0, 1, value),
+                refusal,
+                (LOAD, 0, 0, 0),
+            ]
+    rows.append((RETURN, 0, 0, ALLOW))
     return b"".join(struct.pack("=HBBI", *row) for row in rows)
 
 
 def main() -> None:
     """Install, and become the command."""
-    number, argument, value = sys.argv[1:4]
-    code = instructions(int(number), None if argument == "-" else int(argument), int(value, 0))
+    calls, *command = sys.argv[1:]
+    code = instructions(calls)
     program = Program(len(code) // 8, code)
     if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         raise SystemExit("no_new_privs refused")
     if libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(program), 0, 0):
         raise SystemExit(f"no outer filter: {os.strerror(ctypes.get_errno())}")
-    os.execvp(sys.argv[4], sys.argv[4:])
+    os.execvp(command[0], command)
 
 
 main()
