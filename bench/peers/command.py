@@ -149,7 +149,7 @@ def show(rows: list[Row], notes: list[str], where: str) -> str:
     return "\n".join(
         [
             f"Overhead beside bare: medians of {ROUNDS} paired rounds in shuffled order, with quartiles.",
-            "Inside the program: untrapped work by the time of its thread, the rest by the clock on the wall.",
+            "Inside the program: untrapped work by its thread's time, the rest by the clock on the wall.",
             "Bare in µs, the others against bare of their round.",
             where,
             "",
