@@ -63,10 +63,7 @@ def _rows(
     for low, high, said in usual:
         if said != main:
             yield (_PORT, 0, end, low, high, said)
-    exceptions = {
-        held: dict.fromkeys(_exceptions(held, usual))
-        for held in set(runs.values())
-    }
+    exceptions = {held: dict.fromkeys(_exceptions(held, usual)) for held in set(runs.values())}
     opened: dict[tuple[int, int, int, str], int] = {}
     for start, cell in zip(plane.starts, plane.cells, strict=True):
         held = exceptions[runs[cell]]
