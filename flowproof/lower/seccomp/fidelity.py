@@ -38,8 +38,13 @@ def _carriage(rule: Rule) -> Iterator[Finding]:
             "attempts by path are seen and not prevented: a path is read before the kernel reads it"
             " again, and a file that is open already is written to unseen",
         )
-        return
-    yield from action_findings(rule)
+    elif rule.action == "files":
+        yield Finding(
+            FidelityClass.UNSUPPORTED,
+            "file operations are not refused by this version: `expect no` and `observe` see them",
+        )
+    else:
+        yield from action_findings(rule)
 
 
 def _meanings(policy: Policy, plan: Plan) -> Iterator[Fidelity]:
