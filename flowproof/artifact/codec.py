@@ -9,6 +9,7 @@ import itertools
 import json
 
 from flowproof.addresses import LAST, format_address, parse_address
+from flowproof.artifact.files import file_rows_to_json, read_file_rows
 from flowproof.artifact.model import (
     PLANES,
     Artifact,
@@ -144,6 +145,7 @@ def _tables(tables: Tables) -> dict[str, Any]:
         },
         "special": dict(tables.special),
         "unix": [_plain(row) for row in tables.unix],
+        **({"files": file_rows_to_json(tables.files)} if tables.files else {}),
     }
 
 
@@ -255,7 +257,7 @@ def _read_class(node: Node) -> str | None:
 
 
 def _read_tables(node: Node, rules: int) -> Tables:
-    held = node.object(Tables.__fields__)
+    held = node.object((name for name in Tables.__fields__ if name != "files"), ("files",))
     entries = held["entries"].each(lambda entry: _read_entry(entry, rules))
     ports = held["ports"].each(lambda table: _read_ports(table, len(entries)))
     planes = {
@@ -267,7 +269,8 @@ def _read_tables(node: Node, rules: int) -> Tables:
         for name, entry in held["special"].object(_SPECIAL).items()
     }
     unix = held["unix"].each(lambda row: _read_unix(row, len(entries)))
-    return Tables(entries, ports, planes, special, unix)
+    files = read_file_rows(held["files"], rules) if "files" in held else ()
+    return Tables(entries, ports, planes, special, unix, files)
 
 
 def _read_entry(node: Node, rules: int) -> Entry:

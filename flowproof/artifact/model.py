@@ -12,6 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from flowproof.artifact.files import FileRow
+
 __all__ = [
     "PLANES",
     "Artifact",
@@ -180,7 +182,8 @@ class UnixRow(Value):
 class Tables(Value):
     """The supervisor's decision tables. *special* maps families, foreign-abi, unreadable, unix and
     unnamed events to entries: ``families`` (a refused family), ``foreign-abi``, ``unreadable`` (an address
-    of no known kind), ``unix`` (an outside unix socket that no rule names).
+    of no known kind), ``unix`` (an outside unix socket that no rule names). *files* are what is counted of
+    attempts at files.
     """
 
     entries: tuple[Entry, ...]
@@ -188,6 +191,7 @@ class Tables(Value):
     planes: Mapping[str, Plane]
     special: Mapping[str, int]
     unix: tuple[UnixRow, ...]
+    files: tuple[FileRow, ...] = ()
 
 
 class Symbol(Value):
