@@ -349,7 +349,7 @@ def test_the_artifact_the_listing_and_the_table_of_all_targets_name_it(
     assert main(["compile", flow, *REPORT, "--target", "all"]) == 0
     table = capsys.readouterr().out
     for text in (listing, table):
-        (line,) = [line for line in text.splitlines() if "10.0.0.9 port 80 " in line]
+        (line,) = [line for line in text.splitlines() if "10.0.0.9 port 80:" in line]
         assert "over-blocks" in line
         assert "let through by no rule; here refused by t.f.implied.listen" in line
     assert main(["compile", flow, *REPORT, "--target", "all", "--emit", "json"]) == 0

@@ -244,9 +244,9 @@ def _beside(at: int, rule: Rule) -> Iterator[Difference]:
         told = ("listens by address",)
         yield Difference("unsupported", rule.id, "counting", (at,), "counted", "not counted", told)
     if observed(rule):  # by what Linux does; here nothing sees a file
-        told = tuple(sorted(rule.operations))
+        seen = tuple(sorted(rule.operations))
         yield Difference(
-            "unsupported", rule.id, "counting", (at,), "attempts seen", "not seen", told
+            "unsupported", rule.id, "counting", (at,), "attempts seen", "not seen", seen
         )
 
 
