@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PLANES",
+    "SPECIAL",
     "Artifact",
     "Decision",
     "Difference",
@@ -48,6 +49,8 @@ PLANES = (
 )
 """The planes of the decision tables: an address line each. ``listen-any4`` is a listen on 0.0.0.0 (every
 IPv4 address at once), ``listen-any6`` one on ``::``; they have the single address 0."""
+SPECIAL = ("families", "foreign-abi", "unreadable", "unix")
+"""What has no address, and one decision each."""
 
 
 class Origin(Value):
