@@ -106,11 +106,28 @@ MACROS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("asm-generic/fcntl.h", ("O_ACCMODE", "O_CREAT", "O_TRUNC")),
     ("bits/socket.h", ("AF_UNIX", "AF_INET", "AF_INET6", "AF_NETLINK")),
     ("bits/socket_type.h", ("SOCK_STREAM", "SOCK_DGRAM")),
+    ("asm-generic/socket.h", ("SOL_SOCKET", "SO_BINDTODEVICE", "SO_BINDTOIFINDEX")),
     (
         "linux/in.h",
-        ("IPPROTO_IP", "IPPROTO_TCP", "IPPROTO_UDP", "IPPROTO_IPV6", "IP_OPTIONS"),
+        (
+            "IPPROTO_IP",
+            "IPPROTO_TCP",
+            "IPPROTO_UDP",
+            "IPPROTO_IPV6",
+            "IP_OPTIONS",
+            "IP_UNICAST_IF",
+        ),
     ),
-    ("linux/in6.h", ("IPV6_2292PKTOPTIONS", "IPV6_FLOWLABEL_MGR", "IPV6_RTHDR")),
+    (
+        "linux/in6.h",
+        (
+            "IPV6_2292PKTOPTIONS",
+            "IPV6_FLOWLABEL_MGR",
+            "IPV6_PKTINFO",
+            "IPV6_RTHDR",
+            "IPV6_UNICAST_IF",
+        ),
+    ),
     ("linux/netlink.h", ("NETLINK_ROUTE",)),
 )
 

@@ -62,7 +62,11 @@ def loads(data: bytes | str) -> Artifact:
     try:
         text = data.decode("utf-8") if isinstance(data, bytes) else data
         value = json.loads(text, object_pairs_hook=_unique, parse_float=_no, parse_constant=_no)
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        if "\\ud" in text or "\\uD" in text:  # half of a character: no UTF-8, and so no artifact
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except ArtifactError:
+        raise
+    except (ValueError, RecursionError) as error:  # ValueError: also a number of 5,000 digits
         raise ArtifactError("", f"no JSON: {error}") from error
     return from_json(value)
 
@@ -226,6 +230,8 @@ def _read_fidelity(node: Node) -> Fidelity:
 
 def _read_difference(node: Node, rules: int) -> Difference:
     held = node.object(Difference.__fields__)
+    if not held["cells"].items():
+        raise held["cells"].wrong("a difference is somewhere")
     return Difference(
         kind=held["kind"].word(_DIFFERENCES),
         subject=held["subject"].text(),

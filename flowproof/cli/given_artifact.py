@@ -43,10 +43,10 @@ def take(
     """
     from flowproof.artifact.codec import ArtifactError, loads
     from flowproof.cli.proving import is_verified
+    from flowproof.plain_files import read_plain
 
     try:
-        with open(path, "rb") as file:
-            artifact = loads(file.read())
+        artifact = loads(read_plain(path))
     except OSError as failure:
         return Refused(f"cannot read `{path}`: {failure.strerror}", ExitCode.USAGE)
     except ArtifactError as mistake:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from flowproof.cli.arguments import UsageError
 from flowproof.values import Value
 
@@ -26,7 +28,7 @@ def seconds_of(arguments: Arguments) -> float | None:
     if text is None:
         return None
     number, unit = text[:-1], text[-1:]
-    if unit not in _UNITS or not (number.isascii() and number.isdigit()) or not int(number):
+    if unit not in _UNITS or not re.fullmatch(r"[0-9]{1,7}", number) or not int(number):
         raise UsageError(
             f"`{text}` is no timeout", "write a number and its unit: `30s`, `10m` or `1h`"
         )
@@ -40,6 +42,6 @@ def exit_of(arguments: Arguments) -> ExpectedExit | None:
         return None
     if text == "any":
         return ExpectedExit(None)
-    if not (text.isascii() and text.isdigit()) or int(text) > 255:
+    if not re.fullmatch(r"[0-9]{1,3}", text) or int(text) > 255:
         raise UsageError(f"`{text}` is no exit code", "write 0 to 255, or `any`")
     return ExpectedExit(int(text))

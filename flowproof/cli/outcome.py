@@ -63,7 +63,9 @@ class Attempt(Value):
         if self.protocol == "file":
             return self.destination
         if self.protocol == "unix":
-            return f"unix:{self.destination}"
+            home = "${home}/"  # as a record puts it back; a policy writes ~/, and `${home}` is a variable
+            path = self.destination
+            return f"unix:{'~/' + path.removeprefix(home) if path.startswith(home) else path}"
         host = f"[{self.destination}]" if ":" in self.destination else self.destination
         return host if self.port is None else f"{host}:{self.port}"
 

@@ -224,7 +224,7 @@ def _address(endpoint: str) -> tuple[int, int, int]:
 
 
 def _port(text: str, endpoint: str) -> int:
-    if text.isascii() and text.isdigit() and int(text) <= 65535:
+    if text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65535:
         return int(text)
     raise _NoEventError(f"`{endpoint}` has no port of 0 to 65535")
 

@@ -44,13 +44,18 @@ IO_URING = {425: "io_uring_setup", 426: "io_uring_enter", 427: "io_uring_registe
 _X32 = 0x40000000
 _DECIDED = ("connect", "sendto", "sendmsg", "sendmmsg")
 
-# setsockopt(level, option): IP_OPTIONS, IPV6_2292PKTOPTIONS, IPV6_FLOWLABEL_MGR, IPV6_RTHDR; a route in every
-# packet (docs/decisions/0004)
+# setsockopt(level, option): a route in every packet, or the interface that packets leave by
+# (docs/decisions/0004)
 ROUTING: dict[tuple[int, int], str] = {
+    (1, 25): "SO_BINDTODEVICE",
+    (1, 62): "SO_BINDTOIFINDEX",
     (0, 4): "IP_OPTIONS",
+    (0, 50): "IP_UNICAST_IF",
     (41, 6): "IPV6_2292PKTOPTIONS",
     (41, 32): "IPV6_FLOWLABEL_MGR",
+    (41, 50): "IPV6_PKTINFO",
     (41, 57): "IPV6_RTHDR",
+    (41, 76): "IPV6_UNICAST_IF",
 }
 _UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
 _TRANSPORT = {1: 6, 2: 17}  # SOCK_STREAM: TCP, SOCK_DGRAM: UDP
@@ -62,7 +67,7 @@ _NR, _ARCH = 0, 4
 
 
 class Requirement(Value):
-    """What is required of the program of *arch*: *connect* calls decided, and options that route by source
+    """What is required of the program of *arch*: *connect* calls decided, and options that choose a way
     refused; *listen* decided; other *families* seen, and refused where something *refuses*, else counted;
     calls that may amount to one of the file *operations* seen.
     """

@@ -117,6 +117,8 @@ def _address(field: str, kind: str, value: object, family: int) -> str | None:
     if parsed is None or parsed[0] != family or bool(slash) is (kind == plain):
         return f"FWP_E_TYPE_MISMATCH: {value} as {kind}"
     width = 32 if family == 4 else 128
-    if slash and not (prefix.isascii() and prefix.isdigit() and int(prefix) <= width):
+    if slash and not (
+        prefix.isascii() and prefix.isdigit() and len(prefix) < 4 and int(prefix) <= width
+    ):
         return f"FWP_E_INVALID_NET_MASK: {value}"
     return None

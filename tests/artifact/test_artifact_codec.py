@@ -185,11 +185,34 @@ def test_wrong_programs_are_typed_errors_that_say_where(change: Change, says: st
         b'{"a": 1.5}',
         b'{"a": NaN}',
         b"[" * 100_000,
+        b'{"a": "\\ud800"}',  # half of a character
+        b'{"\\uDFFF": 1}',
+        b'{"a": ' + b"9" * 5_000 + b"}",
     ],
 )
 def test_what_is_no_artifact_at_all_is_refused(text: bytes) -> None:
     with pytest.raises(codec.ArtifactError):
         codec.loads(text)
+
+
+def test_half_a_character_in_a_place_for_any_text_is_refused(artifact: Artifact) -> None:
+    text = codec.dumps(artifact).decode("utf-8")
+    changed = text.replace('"tool":"', '"tool":"\\ud83d')
+    assert changed != text
+    with pytest.raises(codec.ArtifactError):
+        codec.loads(changed)
+    whole = text.replace('"tool":"', '"tool":"\\ud83d\\ude00')  # both halves: one character
+    assert codec.loads(whole).tool.startswith("\U0001f600")
+
+
+def test_a_difference_without_a_cell_is_refused() -> None:
+    rules = {"no-packets": "never connect to anything else", "look": "observe listen"}
+    document = codec.to_json(compile_policy(policy(rules), "windows"))
+    assert document["differences"]
+    codec.from_json(document)
+    document["differences"][0]["cells"] = []
+    with pytest.raises(codec.ArtifactError, match="a difference is somewhere"):
+        codec.from_json(document)
 
 
 def _places(value: object, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

@@ -71,6 +71,13 @@ def test_an_event_needs_no_quotes(flow: str, capsys: pytest.CaptureFixture[str])
     assert "t.f.rest" in capsys.readouterr().out
 
 
+def test_a_port_of_thousands_of_digits_is_no_port(
+    flow: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", flow, "connect tcp 10.0.0.1:" + "9" * 5000]) == 2
+    assert "has no port of 0 to 65535" in capsys.readouterr().err
+
+
 def test_an_exemption_is_by_no_rule(flow: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", flow, "connect tcp 127.0.0.1:80"]) == 0
     assert "let through: no rule refuses it" in capsys.readouterr().out

@@ -104,6 +104,15 @@ def test_a_hosts_file_that_is_no_regular_file_is_refused(tmp_path: Path, kind: s
     assert (code, "FP602" in said, f"it is a {kind} and no file" in said) == (2, True, True), said
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_artifact_that_is_no_regular_file_is_refused(tmp_path: Path, kind: str) -> None:
+    make(tmp_path / "a.json", kind)
+    (tmp_path / "a.flow.yaml").write_text(FLOW.format(uses=""))
+    for words in (("verify", "a.json", "a.flow.yaml"), ("run", "a.json", "--", "true")):
+        code, said = flowproof(tmp_path, *words)
+        assert (code, f"it is a {kind} and no file" in said) == (2, True), said
+
+
 @pytest.mark.parametrize("name", ["record.json", "connect.jsonl"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_file_of_a_record_that_is_no_regular_file_is_no_evidence(

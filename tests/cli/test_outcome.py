@@ -73,6 +73,12 @@ def test_a_unix_socket_is_allowed_by_its_path() -> None:
     assert found == "add a rule: `bot.unix-run-x-sock: allow connect to unix:/run/x.sock`"
 
 
+def test_a_unix_socket_at_home_is_written_as_a_policy_writes_it() -> None:
+    found = way_out("bot.rest", protocol="unix", destination="${home}/x.sock", port=None)
+    assert found is not None
+    assert found.endswith(": allow connect to unix:~/x.sock`")
+
+
 def test_a_named_refusal_is_narrowed_where_it_stands() -> None:
     assert way_out("bot.db") == "`bot.db` names it: add `except 192.0.2.1:443` there"
 

@@ -115,6 +115,19 @@ def test_a_filter_set_of_another_shape_is_a_difference(
     assert str(path) in capsys.readouterr().err
 
 
+def test_a_prefix_of_thousands_of_digits_is_a_difference(
+    flow: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _artifact(flow, capsys, target="windows")
+    tampered = json.loads(path.read_text())
+    conditions = [c for f in tampered["filters"]["filters"] for c in f["conditions"]]
+    masked = next(one for one in conditions if "/" in str(one["value"]))
+    masked["value"] = masked["value"].partition("/")[0] + "/" + "9" * 5000
+    path.write_text(json.dumps(tampered))
+    assert main(["verify", str(path), flow]) == 1
+    assert "FWP_E_INVALID_NET_MASK" in capsys.readouterr().err
+
+
 def test_what_is_no_artifact_is_a_usage_error(
     flow: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -156,6 +156,14 @@ def test_no_source_route_leads_by_way_of_a_denied_address(stage: Stage) -> None:
     assert set(ran.report.values()) == {"EPERM"}, ran
 
 
+def test_nothing_for_loopback_leaves_by_an_interface_of_the_program(stage: Stage) -> None:
+    program = stage.program("interfaces.py", "9000")
+    assert set(stage.bare(program).report.values()) == {"ok"}  # the kernel takes it, of any user
+    ran = stage.contained(stage.flow(Y0, program))
+    assert set(ran.report.values()) == {"EPERM"}, ran
+    assert ran.arrivals == [], ran
+
+
 @case("C22")
 def test_foreign_calls_are_refused_and_counted(stage: Stage, built: dict[str, Path]) -> None:
     if "foreign" not in built:

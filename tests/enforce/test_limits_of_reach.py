@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from evidence import CAPABILITY, FAIL, PASS, newest_record
+from missing import missing
 from stage import Y0, Ran, Stage
 
 pytestmark = [pytest.mark.namespace, pytest.mark.enforce]
@@ -69,6 +70,42 @@ def test_program_keeps_the_recorder_from_writing_and_leaves_no_verdict(stage: St
     assert ran.report["limited"] == "ok", ran
     assert ran.code == 4, ran
     assert not ran.record.complete, ran.record.text
+
+
+@limit("scheduling")
+def test_program_slows_its_supervisor_and_gets_nothing_for_it(stage: Stage) -> None:
+    ran = stage.contained(stage.flow(Y0, stage.program("beyond.py", "scheduling", *DENIED)))
+    assert ran.report == {"priority": "ok", "policy": "ok", "denied": "ECONNREFUSED"}, ran
+    assert at_denied(ran) == [], ran
+    assert (ran.record.verdict, ran.code) == (FAIL, 1), ran
+
+
+@limit("peer-identity")
+def test_listener_on_a_unix_socket_sees_the_supervisor(stage: Stage) -> None:
+    program = stage.program("beyond.py", "peer", str(stage.folder / "peer.sock"))
+    assert stage.bare(program).report == {"peer": "own", "user": "own"}
+    ran = stage.contained(stage.flow(Y0, program))
+    assert ran.report == {"peer": "parent", "user": "own"}, ran
+    assert passed(ran), ran
+
+
+@limit("own-restrictions")
+def test_what_a_program_forbids_itself_does_not_bind_its_supervisor(stage: Stage) -> None:
+    program = stage.program("beyond.py", "restricted", "10.99.0.1", "9000", *DENIED)
+    bare = stage.bare(program)
+    if bare.report["restrict"] != "ok":
+        missing("Landlock over TCP ports (Linux 6.7)")
+    assert (bare.report["allowed"], bare.report["denied"]) == ("EACCES", "EACCES"), bare
+    ran = stage.contained(stage.flow(Y0, program))
+    assert (ran.report["allowed"], ran.report["denied"]) == ("ok", "ECONNREFUSED"), ran
+    assert at_denied(ran) == [], ran
+
+
+@limit("multicast-groups")
+def test_multicast_group_is_joined_and_not_sent_to(stage: Stage) -> None:
+    ran = stage.contained(stage.flow(Y0, stage.program("beyond.py", "group", "239.1.2.3", "9000")))
+    assert ran.report == {"join": "ok", "send": "ECONNREFUSED"}, ran
+    assert (ran.record.verdict, ran.code) == (FAIL, 1), ran
 
 
 @limit("resources")

@@ -36,6 +36,7 @@ from paper import (
     v4,
     v6,
 )
+from supervision import bound, tables
 
 from flowproof.record.codes import Code
 from flowproof.run import numbers as n
@@ -290,6 +291,47 @@ def test_control_data_that_leads_elsewhere_is_a_fault(extra: bytes) -> None:
         bench.send("sendmsg", UDP6, v6("::1"), control=extra)
     assert (found.value.code, found.value.errno) == (Code.UNSUPPORTED_CALL, EPERM)
     assert bench.kernel.done == []
+
+
+def interface(number: int, *, family: int = 6, more: bytes = b"") -> bytes:
+    """Return control data that has a message leave by an interface."""
+    if family == 4:
+        return control(n.IPPROTO_IP, n.IP_PKTINFO, struct.pack("=i8x", number) + more)
+    return control(n.IPPROTO_IPV6, n.IPV6_PKTINFO, struct.pack("=16xi", number) + more)
+
+
+@pytest.mark.parametrize(
+    ("descriptor", "to", "extra"),
+    [(UDP4, v4("127.0.0.1"), interface(2, family=4)),
+     (UDP4, v4("127.9.8.7"), interface(2, family=4)),
+     (UDP4, v4("0.0.0.0"), interface(2, family=4)),
+     (UDP6, v6("::1"), interface(2)),
+     (UDP6, v6("::1"), interface(2, more=bytes(4))),  # the kernel takes a longer one as well
+     (UDP6, v6("::"), interface(-1)),
+     (UDP6, v6("::ffff:127.0.0.1"), interface(2)),
+     (UDP4, None, interface(2, family=4))],  # connected, perhaps to loopback
+)  # fmt: skip
+def test_what_goes_to_loopback_leaves_by_no_other_interface(
+    descriptor: int, to: bytes | None, extra: bytes
+) -> None:
+    bench = Bench()
+    with pytest.raises(FaultError) as found:
+        bench.send("sendmsg", descriptor, to, control=extra, length=len(to or b""))
+    assert (found.value.code, found.value.errno) == (Code.UNSUPPORTED_CALL, EPERM)
+    assert bench.kernel.done == []
+
+
+@pytest.mark.parametrize(
+    ("to", "extra"),
+    [(v4("127.0.0.1"), interface(0, family=4)),  # a source address alone
+     (v4("127.0.0.1"), interface(1, family=4)),  # loopback's own
+     (v4("10.0.0.9"), interface(2, family=4)),  # judged by its address, whichever way it takes
+     (None, interface(1, family=4))],
+)  # fmt: skip
+def test_an_interface_that_leads_nowhere_else_is_let_be(to: bytes | None, extra: bytes) -> None:
+    bench = Bench(bound(tables(refusing=False)).decisions)
+    assert bench.send("sendmsg", UDP4, to, control=extra, length=len(to or b"")) == 4
+    assert bench.kernel.done[0][4] == extra
 
 
 def test_sendmmsg_ends_at_the_first_refusal_and_tells_what_was_sent() -> None:

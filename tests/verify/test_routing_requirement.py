@@ -1,4 +1,4 @@
-"""Options that route by source, by a table written by hand from the decision and the headers of Linux.
+"""Options that choose the way, by a table written by hand from the decision and the headers of Linux.
 
 docs/decisions/0004 says which they are and where they fail. The table has the socket's family as well, though a filter
 never sees it: a socket of IPv6 takes the options of IPv4 for mapped addresses, so neither may depend on it.
@@ -25,6 +25,17 @@ TABLE: list[tuple[str, int, int, int, bool]] = [
     ("IPV6_RTHDR", AF_INET6, SOL_IPV6, 57, True),  # a routing header (RFC 3542)
     ("IPV6_2292PKTOPTIONS", AF_INET6, SOL_IPV6, 6, True),  # its older form (RFC 2292)
     ("IPV6_FLOWLABEL_MGR", AF_INET6, SOL_IPV6, 32, True),  # in the options of a flow label
+    ("SO_BINDTODEVICE", AF_INET, SOL_SOCKET, 25, True),  # loopback's datagrams leave by it
+    ("SO_BINDTOIFINDEX", AF_INET6, SOL_SOCKET, 62, True),
+    ("IP_UNICAST_IF", AF_INET, SOL_IP, 50, True),
+    ("IP_UNICAST_IF", AF_INET6, SOL_IP, 50, True),  # the same for a mapped address
+    ("IPV6_UNICAST_IF", AF_INET6, SOL_IPV6, 76, True),
+    ("IPV6_PKTINFO", AF_INET6, SOL_IPV6, 50, True),  # the source, and an interface
+    ("IP_PKTINFO", AF_INET, SOL_IP, 8, False),  # a switch: tell where it arrived
+    ("IP_MULTICAST_IF", AF_INET, SOL_IP, 32, False),  # multicast alone
+    ("SO_MARK", AF_INET, SOL_SOCKET, 36, False),  # the network's administrator alone
+    ("no option of a socket", AF_INET, SOL_SOCKET, 76, False),
+    ("no option of IPv6", AF_INET6, SOL_IPV6, 62, False),
     ("IP_TOS", AF_INET, SOL_IP, 1, False),
     ("IP_TTL", AF_INET, SOL_IP, 2, False),
     ("IP_HDRINCL", AF_INET, SOL_IP, 3, False),  # raw sockets alone, and those are refused
@@ -40,7 +51,6 @@ TABLE: list[tuple[str, int, int, int, bool]] = [
     ("IPV6_UNICAST_HOPS", AF_INET6, SOL_IPV6, 16, False),
     ("IPV6_V6ONLY", AF_INET6, SOL_IPV6, 26, False),
     ("IPV6_FLOWINFO_SEND", AF_INET6, SOL_IPV6, 33, False),
-    ("IPV6_PKTINFO", AF_INET6, SOL_IPV6, 50, False),  # the source, not the destination
     ("IPV6_HOPOPTS", AF_INET6, SOL_IPV6, 54, False),
     (
         "IPV6_RTHDRDSTOPTS",
@@ -109,7 +119,11 @@ def test_the_program_does_what_the_table_says(arch: str) -> None:
 def test_the_table_has_every_option_that_is_refused_and_both_its_neighbours() -> None:
     listed = {(level, option): refused for _, _, level, option, refused in TABLE}
     routing = {pair for pair, refused in listed.items() if refused}
-    assert routing == {(0, 4), (41, 6), (41, 32), (41, 57)}
+    assert routing == {
+        *((1, 25), (1, 62)),
+        *((0, 4), (0, 50)),
+        *((41, 6), (41, 32), (41, 50), (41, 57), (41, 76)),
+    }
     held = required(policy(RULES), "x86_64").options()
     assert {(level, option) for _, level, option in held} == routing
     near = {(level, option + by) for level, option in routing for by in (-1, 1)}

@@ -22,6 +22,7 @@ def run(arguments: Arguments, console: Console) -> int:
     """Prove that the artifact means the policy: 0, or 1 with the first difference of each kind."""
     from flowproof.artifact.codec import ArtifactError, dumps, loads
     from flowproof.cli.proving import misstated
+    from flowproof.plain_files import read_plain
     from flowproof.verify.found import Proof
     from flowproof.verify.prove import verify
 
@@ -29,8 +30,7 @@ def run(arguments: Arguments, console: Console) -> int:
     if os.path.isdir(policy_path):
         return _end(arguments, console, ExitCode.USAGE, f"`{policy_path}` is a folder: name one")
     try:
-        with open(path, "rb") as file:
-            artifact = loads(file.read())
+        artifact = loads(read_plain(path))
     except OSError as failure:
         return _end(arguments, console, ExitCode.USAGE, f"cannot read `{path}`: {failure.strerror}")
     except ArtifactError as mistake:

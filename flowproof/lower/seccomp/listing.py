@@ -70,7 +70,7 @@ def _summary(program: Program) -> Iterator[str]:
         yield f"  {errno} by the kernel, not counted: {', '.join(refused)}"
     if program.options:
         names = ", ".join(option.name for option in program.options)
-        yield f"  EPERM by the kernel, not counted: setsockopt with {names}, which route by source"
+        yield f"  EPERM by the kernel, not counted: setsockopt with {names}, which choose the way"
     yield "  allowed without a look at any argument: every other call"
 
 

@@ -17,13 +17,16 @@ from flowproof.lower.seccomp.numbers import (
     AUDIT_ARCH_X86_64,
     EPERM,
     IP_OPTIONS,
+    IP_UNICAST_IF,
     IPPROTO_IP,
     IPPROTO_IPV6,
     IPPROTO_TCP,
     IPPROTO_UDP,
     IPV6_2292PKTOPTIONS,
     IPV6_FLOWLABEL_MGR,
+    IPV6_PKTINFO,
     IPV6_RTHDR,
+    IPV6_UNICAST_IF,
     NETLINK_ROUTE,
     SECCOMP_DATA_ARCH,
     SECCOMP_DATA_ARGS,
@@ -31,8 +34,11 @@ from flowproof.lower.seccomp.numbers import (
     SECCOMP_RET_ALLOW,
     SECCOMP_RET_ERRNO,
     SECCOMP_RET_USER_NOTIF,
+    SO_BINDTODEVICE,
+    SO_BINDTOIFINDEX,
     SOCK_DGRAM,
     SOCK_STREAM,
+    SOL_SOCKET,
     SYSCALLS,
 )
 from flowproof.values import replace
@@ -54,13 +60,19 @@ _IO_URING = ("io_uring_setup", "io_uring_enter", "io_uring_register")
 _DECIDED = ("connect", "sendto", "sendmsg", "sendmmsg")
 
 _ROUTING = (
+    (SOL_SOCKET, SO_BINDTODEVICE, "SO_BINDTODEVICE"),
+    (SOL_SOCKET, SO_BINDTOIFINDEX, "SO_BINDTOIFINDEX"),
     (IPPROTO_IP, IP_OPTIONS, "IP_OPTIONS"),
+    (IPPROTO_IP, IP_UNICAST_IF, "IP_UNICAST_IF"),
     (IPPROTO_IPV6, IPV6_2292PKTOPTIONS, "IPV6_2292PKTOPTIONS"),
     (IPPROTO_IPV6, IPV6_FLOWLABEL_MGR, "IPV6_FLOWLABEL_MGR"),
+    (IPPROTO_IPV6, IPV6_PKTINFO, "IPV6_PKTINFO"),
     (IPPROTO_IPV6, IPV6_RTHDR, "IPV6_RTHDR"),
+    (IPPROTO_IPV6, IPV6_UNICAST_IF, "IPV6_UNICAST_IF"),
 )
-"""Options that put a route into every packet of a socket (ip(7), RFC 2292, RFC 3542; the options of a flow
-label may hold one): the first hop is another address than the one that was judged, and a send on a
+"""Options that choose a socket's way, whatever its address says. A route in every packet (ip(7), RFC 2292,
+RFC 3542; the options of a flow label may hold one): the first hop is another address than the one that was
+judged. An interface (socket(7), ip(7), RFC 3542): what goes to loopback leaves the host by it. A send on a
 connected socket is never seen."""
 
 _ALLOW = "allow"
@@ -73,7 +85,7 @@ _SOCKET = "socket"
 _OPTION = "option"
 _ROUTE = "route"
 
-# Parts of the program, as `Program.causes` names them; what routes by source is a part of connect, and each
+# Parts of the program, as `Program.causes` names them; what chooses a way is a part of connect, and each
 # file operation is a part of its own.
 _CONNECT = ("connect",)
 _LISTEN = ("listen",)
@@ -229,11 +241,12 @@ def _socket() -> Iterator[Step]:
 
 
 def _option() -> Iterator[Step]:
-    """Refuse what routes by source; level and option are int arguments, so the low words count."""
+    """Refuse what chooses a way; level and option are int arguments, so the low words count."""
     yield Step(LOAD, _argument(1), "setsockopt: level", _CONNECT, label=_OPTION)
+    yield Step(JEQ, SOL_SOCKET, "SOL_SOCKET?", _CONNECT, then="level")
     yield Step(JEQ, IPPROTO_IP, "IPPROTO_IP?", _CONNECT, then="ip")
     yield Step(JEQ, IPPROTO_IPV6, "IPPROTO_IPV6?", _CONNECT, otherwise=_ALLOW)
-    for level, label in ((IPPROTO_IPV6, None), (IPPROTO_IP, "ip")):
+    for level, label in ((IPPROTO_IPV6, None), (IPPROTO_IP, "ip"), (SOL_SOCKET, "level")):
         options = [(option, name) for of, option, name in _ROUTING if of == level]
         yield Step(LOAD, _argument(2), "setsockopt: option", _CONNECT, label=label)
         for option, name in options:
@@ -274,7 +287,7 @@ def _returns(plan: Plan) -> Iterator[Step]:
         yield Step(
             RETURN,
             SECCOMP_RET_ERRNO | EPERM,
-            "EPERM by the kernel: source routing",
+            "EPERM by the kernel: a way that the address does not say",
             _CONNECT,
             label=_ROUTE,
         )

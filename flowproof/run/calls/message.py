@@ -8,6 +8,7 @@ from struct import Struct
 from flowproof.record.codes import Code
 from flowproof.run import numbers as n
 from flowproof.run.caller import AnswerError, FaultError
+from flowproof.run.sockaddr import Inet, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,9 +29,7 @@ _HARMLESS = {
     (n.SOL_SOCKET, n.SCM_TXTIME),
     (n.IPPROTO_IP, n.IP_TOS),
     (n.IPPROTO_IP, n.IP_TTL),
-    (n.IPPROTO_IP, n.IP_PKTINFO),
     (n.IPPROTO_IPV6, n.IPV6_FLOWINFO),
-    (n.IPPROTO_IPV6, n.IPV6_PKTINFO),
     (n.IPPROTO_IPV6, n.IPV6_HOPLIMIT),
     (n.IPPROTO_IPV6, n.IPV6_DONTFRAG),
     (n.IPPROTO_IPV6, n.IPV6_TCLASS),
@@ -38,6 +37,19 @@ _HARMLESS = {
     (n.SOL_TLS, n.TLS_SET_RECORD_TYPE),
 }
 """Control data that changes no destination. IPV6_RTHDR and IP_RETOPTS (source routes) do."""
+_INTERFACES = {
+    (n.IPPROTO_IP, n.IP_PKTINFO): (
+        Struct("=i8x"),
+        12,
+    ),  # struct in_pktinfo: the interface, two addresses
+    (n.IPPROTO_IPV6, n.IPV6_PKTINFO): (
+        Struct("=16xi"),
+        20,
+    ),  # struct in6_pktinfo: an address, the interface
+}
+"""Control data that may choose an interface, which is harmless unless what goes to loopback leaves by it."""
+_LOOPBACK_INTERFACE = 1
+"""The number of `lo` in every network namespace (LOOPBACK_IFINDEX, net/flow.h of Linux)."""
 
 
 class Header:
@@ -103,10 +115,13 @@ def fit(caller: Caller, ranges: list[tuple[int, int]], duplicate: int) -> list[t
     return found
 
 
-def translated(caller: Caller, header: Header) -> tuple[bytes, tuple[int, ...]]:
+def translated(
+    caller: Caller, header: Header, destination: bytes = b""
+) -> tuple[bytes, tuple[int, ...]]:
     """Return the caller's control data with its descriptors replaced by duplicates, and those.
 
-    What could send a message elsewhere, or speak for another, is refused and a fault.
+    What could send a message elsewhere than to the judged *destination* (empty: where the socket is connected
+    to), or speak for another, is refused and a fault.
     """
     if not header.control or header.control_length < _CMSGHDR.size:
         return b"", ()
@@ -123,6 +138,10 @@ def translated(caller: Caller, header: Header) -> tuple[bytes, tuple[int, ...]]:
                 _fetch_all(caller, control, start, end, fetched)
             elif (level, kind) == (n.SOL_SOCKET, n.SCM_CREDENTIALS):
                 _check_credentials(caller, bytes(control[start:end]))
+            elif (level, kind) in _INTERFACES and (
+                _stays(level, kind, bytes(control[start:end])) or _leaves(destination)
+            ):
+                pass
             elif (level, kind) not in _HARMLESS:
                 detail = f"control data of level {level}, type {kind}"
                 raise FaultError(Code.UNSUPPORTED_CALL, detail)
@@ -132,6 +151,18 @@ def translated(caller: Caller, header: Header) -> tuple[bytes, tuple[int, ...]]:
             caller.kernel.close(descriptor)
         raise
     return bytes(control), tuple(fetched)
+
+
+def _stays(level: int, kind: int, data: bytes) -> bool:
+    """Tell whether control data chooses no interface but the one of loopback; what is too short is EINVAL."""
+    layout, size = _INTERFACES[level, kind]
+    return len(data) < size or layout.unpack_from(data)[0] in (0, _LOOPBACK_INTERFACE)
+
+
+def _leaves(destination: bytes) -> bool:
+    """Tell whether a destination is off loopback, whichever interface leads there."""
+    address = parse(destination) if destination else None
+    return isinstance(address, Inet) and not address.loopback
 
 
 def _fetch_all(

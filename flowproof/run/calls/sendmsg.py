@@ -75,7 +75,7 @@ def gather(caller: Caller, header: Header, duplicate: int, flags: int, limit: in
         if sum(length for _address, length in ranges) > limit:
             raise AnswerError(EMSGSIZE)
         data = caller.payload(ranges)
-        control, descriptors = translated(caller, header)
+        control, descriptors = translated(caller, header, target.act)
     except BaseException:
         for own in target.held:
             caller.kernel.close(own)
