@@ -73,7 +73,7 @@ def take(
 def _prove(path: str, artifact: Artifact, policy: str, console: Console) -> Taken | Refused:
     from flowproof.artifact.codec import dumps
     from flowproof.cli.inputs import read
-    from flowproof.cli.proving import misstated
+    from flowproof.cli.misstated import misstated
     from flowproof.verify.found import Counterexample
     from flowproof.verify.prove import verify
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -101,6 +102,62 @@ def test_a_fidelity_that_is_made_better_is_named(
     answer = json.loads(capsys.readouterr().out)
     assert answer["difference"]["part"] == "differences"  # which hang on what the fidelity states
     assert "fidelity of" in answer["claims"][0]
+
+
+def _retold(what: str, artifact: dict[str, Any]) -> None:
+    """Change what a reader is shown, and nothing that is decided by."""
+    program, filters = artifact["program"], artifact["filters"]
+    rule = next(one for one in artifact["rules"] if one["id"] == "t.f.rest")
+    match what:
+        case "place":
+            rule["origin"]["line"] = 1
+        case "pack":
+            rule["origin"]["pack"] = "trusted"
+        case "reason":
+            artifact["fidelity"][0]["reason"] = "audited"
+        case "words":
+            program["instructions"][0]["words"] = "return ALLOW"
+        case "causes":
+            program["causes"]["connect"] = []
+        case "cached":
+            program["cached"] = []
+        case "filter's rules":
+            next(one for one in filters["filters"] if "t.f.rest" in one["rules"])["rules"] = []
+
+
+@pytest.mark.parametrize(
+    ("what", "told"),
+    [
+        ("place", "rules: t.f.rest is said to be written at line 1,"),
+        ("pack", "of pack trusted, and it is at line"),
+        ("reason", "`audited`; it is"),
+        ("words", "program.instructions: 0 is said to be `return ALLOW`"),
+        ("causes", "program.causes: other rules"),
+        ("cached", "program.cached: []"),
+        ("filter's rules", "is said to be for []; it is for ['"),
+    ],
+)
+def test_what_only_a_reader_sees_is_compared_as_well(
+    what: str, told: str, flow: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _artifact(flow, capsys, target="windows" if what.startswith("filter") else TARGET)
+    tampered = json.loads(path.read_text())
+    _retold(what, tampered)
+    path.write_text(json.dumps(tampered))
+    assert main(["verify", str(path), flow]) == 1
+    assert told in capsys.readouterr().err
+
+
+def test_an_artifact_of_the_same_file_by_another_path_is_the_same(
+    flow: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    moved = tmp_path / "elsewhere" / "t.flow.yaml"
+    moved.parent.mkdir()
+    moved.write_text(FLOW)
+    for target in (TARGET, "windows"):
+        capsys.readouterr()
+        path = _artifact(flow, capsys, target=target)
+        assert main(["verify", str(path), str(moved)]) == 0, capsys.readouterr().err
 
 
 @pytest.mark.parametrize("filters", [{}, {"filters": [{}]}, {"filters": [{"conditions": [1]}]}])

@@ -13,7 +13,8 @@ from mutations import JSON, table_mutants
 
 from flowproof.artifact import codec
 from flowproof.canonical import canonical
-from flowproof.cli.proving import misstated
+from flowproof.cli.misstated import misstated
+from flowproof.cli.proving import with_cache
 from flowproof.ir.model import Policy
 from flowproof.lower.backend import compile_policy
 from flowproof.values import replace
@@ -199,7 +200,7 @@ def test_an_excepted_port_of_a_listen_is_no_difference_beside_a_variable() -> No
 
 @pytest.mark.parametrize("target", ["linux-x86_64", "windows"])
 def test_an_artifact_with_bound_names_is_proved_with_those(target: str) -> None:
-    artifact = compile_policy(POLICY, target, hosts=HOSTS)
+    artifact = with_cache(compile_policy(POLICY, target, hosts=HOSTS))
     found = verify(POLICY, codec.dumps(artifact), thorough=True)
     assert isinstance(found, Proof), str(found)
     assert found.bound  # the variables are left to a run
@@ -224,7 +225,7 @@ def test_bound_addresses_that_are_others_are_a_difference(hosts: dict[str, list[
 
 
 def test_a_host_that_the_policy_does_not_name_is_told() -> None:
-    artifact = compile_policy(POLICY, "linux-x86_64", hosts=HOSTS)
+    artifact = with_cache(compile_policy(POLICY, "linux-x86_64", hosts=HOSTS))
     more = replace(artifact, hosts={**artifact.hosts, "x.example": ("192.0.2.7",)})
     assert list(misstated(POLICY, more)) == [
         "hosts: `x.example` is bound, and the policy does not name it"

@@ -21,7 +21,7 @@ __all__ = ["run"]
 def run(arguments: Arguments, console: Console) -> int:
     """Prove that the artifact means the policy: 0, or 1 with the first difference of each kind."""
     from flowproof.artifact.codec import ArtifactError, dumps, loads
-    from flowproof.cli.proving import misstated
+    from flowproof.cli.misstated import misstated
     from flowproof.plain_files import read_plain
     from flowproof.verify.found import Proof
     from flowproof.verify.prove import verify
