@@ -72,8 +72,13 @@ def loads(data: bytes | str) -> Artifact:
     try:
         text = data.decode("utf-8") if isinstance(data, bytes) else data
         value = json.loads(text, object_pairs_hook=_unique, parse_float=_no, parse_constant=_no)
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise ArtifactError("", f"no JSON: {error}") from error
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise ArtifactError("", f"no JSON at {place}") from error
+    except UnicodeDecodeError as error:
+        raise ArtifactError("", "no JSON: not UTF-8") from error
+    except RecursionError as error:
+        raise ArtifactError("", "no JSON that an artifact holds: it nests too deep") from error
     return from_json(value)
 
 
