@@ -9,7 +9,7 @@ from flowproof.ir.ports import LAST_PORT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from flowproof.artifact.model import Plane, PortTable, Tables
 
@@ -56,17 +56,14 @@ def rows_of(
 def _rows(
     plane: Plane, ports: Sequence[PortTable], words: Sequence[str], end: int
 ) -> Iterator[Row]:
-    runs = [_runs(table, words) for table in ports]
+    runs = {cell: _runs(ports[cell], words) for cell in set(plane.cells)}
     usual = _usual(plane, runs, end)
     main = _main(usual)
     yield (_ANYWHERE, 0, end, 0, LAST_PORT, main)
     for low, high, said in usual:
         if said != main:
             yield (_PORT, 0, end, low, high, said)
-    exceptions = {
-        held: dict.fromkeys(_exceptions(held, usual))
-        for held in {runs[cell] for cell in plane.cells}
-    }
+    exceptions = {held: dict.fromkeys(_exceptions(held, usual)) for held in set(runs.values())}
     opened: dict[tuple[int, int, int, str], int] = {}
     for start, cell in zip(plane.starts, plane.cells, strict=True):
         held = exceptions[runs[cell]]
@@ -96,7 +93,7 @@ def _runs(table: PortTable, words: Sequence[str]) -> Runs:
     return tuple(found)
 
 
-def _usual(plane: Plane, runs: Sequence[Runs], end: int) -> Runs:
+def _usual(plane: Plane, runs: Mapping[int, Runs], end: int) -> Runs:
     """Return what most addresses come to; of equals what the lowest address does."""
     sizes: dict[Runs, int] = {}
     for at, cell in enumerate(plane.cells):
