@@ -207,14 +207,16 @@ control:
     [
         (
             "connect tcp 192.0.2.3:443",
-            ["`api.example.com` is this address when a run starts: let through by `t.f.api`"],
+            [
+                "`api.example.com` stands for this address when a run starts: let through by `t.f.api`"
+            ],
         ),
         (
             "connect tcp 192.0.2.3:5432",
             [
-                "`${DB}` is this address when a run starts: let through by `t.f.db`",
+                "`${DB}` stands for this address when a run starts: let through by `t.f.db`",
                 (
-                    "`${BAD}` is this address when a run starts: refused by `t.f.bad`, and counted by"
+                    "`${BAD}` stands for this address when a run starts: refused by `t.f.bad`, and counted by"
                     " `t.f.bad`, `t.f.rest`"
                 ),
             ],
@@ -222,7 +224,7 @@ control:
         (
             "connect unix:/var/lib/x/db.sock",
             [
-                "`${STATE}/db.sock` is this path when a run starts: let through by `t.f.socket`",
+                "`${STATE}/db.sock` stands for this path when a run starts: let through by `t.f.socket`",
             ],
         ),
     ],
@@ -269,4 +271,4 @@ def test_many_names_with_one_answer_share_a_line(
     path.write_text(BINDING.replace("api.example.com:443", names))
     assert main(["explain", str(path), "connect tcp 192.0.2.3:443"]) == 0
     known = "`a.example.com` or `b.example.com` or `c.example.com` or one of 2 more"
-    assert f"where {known} is this address" in capsys.readouterr().out
+    assert f"where {known} stands for this address" in capsys.readouterr().out

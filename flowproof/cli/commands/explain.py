@@ -134,7 +134,7 @@ def _supposed(event: Event, policy: Policy, evaluation: Evaluation) -> Iterator[
         counted = f", and counted by {', '.join(counting)}" if counting else ""
         more = [f"one of {len(names) - 3} more"] if len(names) > 3 else []
         known = " or ".join([*names[:3], *more])
-        yield f"  but where {known} is this {what} when a run starts: {handled}{by}{counted}"
+        yield f"  but where {known} stands for this {what} when a run starts: {handled}{by}{counted}"
 
 
 def _as_data(text: str, policy: Policy, evaluation: Evaluation) -> dict[str, object]:
