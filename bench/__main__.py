@@ -14,6 +14,7 @@ from bench.table import Row, python_build, show
 MEASUREMENTS = (
     "containment",
     "path",
+    "unlinks",
     "program_size",
     "cold_start",
     "scale",
@@ -24,10 +25,7 @@ MEASUREMENTS = (
 COMMANDS = {"soak": "bench.soak.command", "peers": "bench.peers.command"}
 """Word by module; each has ``main(words)``."""
 
-LATER = (
-    Row("10,000 observed unlinks on tmpfs", "≤ 10x bare", "no files lane yet", holds=None),
-    Row("exact diff of two 1,000-rule policies", "≤ 250 ms", "no `diff` yet", holds=None),
-)
+LATER = (Row("exact diff of two 1,000-rule policies", "≤ 250 ms", "no `diff` yet", holds=None),)
 
 
 def main() -> int:

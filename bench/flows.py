@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["contained", "many_addresses", "many_rules", "twelve"]
+__all__ = ["contained", "many_addresses", "many_rules", "twelve", "watched"]
 
 
 def _flow(rules: dict[str, str], command: list[str]) -> dict[str, object]:
@@ -19,6 +19,15 @@ def contained(command: list[str], *, also: str = "10.99.0.1") -> dict[str, objec
         "bench.api": f"allow connect to {also}, 203.0.113.0/24:443",
         "bench.metadata": "never connect to metadata",
         "bench.rest": "deny connect to anything else",
+    }
+    return _flow(rules, command)
+
+
+def watched(command: list[str], verb: str, folder: str) -> dict[str, object]:
+    """Return a flow in which deletes under *folder* are observed by *verb*, and no connect is tried."""
+    rules = {
+        "bench.files": f"{verb} delete under {folder}",
+        "bench.metadata": "deny connect to metadata",
     }
     return _flow(rules, command)
 

@@ -88,6 +88,11 @@ def table_mutants(artifact: JSON) -> Iterator[Mutant]:
             for other in range(len(tables["entries"])):
                 if other != row[side]:
                     yield "unix entry", with_item("unix", at, {**row, side: other})
+    rows = tables.get("files", [])
+    for at, row in enumerate(rows):
+        yield "file row dropped", with_tables("files", rows[:at] + rows[at + 1 :])
+        for kind, changed in _file_row(row, rules):
+            yield f"file row: {kind}", with_item("files", at, changed)
     for at, symbol in enumerate(artifact["symbols"]):
         others = artifact["symbols"][:at] + artifact["symbols"][at + 1 :]
         yield "symbol dropped", {**artifact, "symbols": others}
@@ -118,6 +123,45 @@ def _entry(entry: JSON, rules: int) -> Iterator[tuple[str, JSON]]:
                     yield "entry: rule put last", {**entry, name: [*held, rule]}
         if len(held) > 1:
             yield "entry: order turned", {**entry, name: held[::-1]}
+
+
+def _file_row(row: JSON, rules: int) -> Iterator[tuple[str, JSON]]:
+    for other in range(rules):
+        if other != row["rule"]:
+            yield "rule changed", {**row, "rule": other}
+    for operation in ("delete", "rename", "truncate", "write"):
+        held = row["operations"]
+        changed = (
+            [one for one in held if one != operation] if operation in held else [*held, operation]
+        )
+        yield "operation changed", {**row, "operations": changed}
+    yield "otherwise turned", {**row, "otherwise": not row["otherwise"]}
+    for name in ("inside", "excepted"):
+        part = row[name]
+        if part is None:
+            yield "exception put in", {**row, name: {"kind": "under", "paths": ["/srv/x"]}}
+            continue
+        if name == "excepted":
+            yield "exception dropped", {**row, name: None}
+        for kind in ("under", "at", "anywhere"):
+            if kind != part["kind"]:
+                paths = [] if kind == "anywhere" else part["paths"] or ["/srv"]
+                yield "kind changed", {**row, name: {"kind": kind, "paths": paths}}
+        for at, path in enumerate(part["paths"]):
+            rest = (part["paths"][:at], part["paths"][at + 1 :])
+            others = (
+                path + "x",
+                path[:-1],
+                path + "/x",
+                path.replace("*", ""),
+                path.replace("**", "*"),
+            )
+            for changed in others:
+                if changed != path:
+                    paths = [*rest[0], changed, *rest[1]]
+                    yield "path changed", {**row, name: {**part, "paths": paths}}
+            if len(part["paths"]) > 1:
+                yield "path dropped", {**row, name: {**part, "paths": [*rest[0], *rest[1]]}}
 
 
 def _kept(entry: JSON) -> JSON:

@@ -103,6 +103,7 @@ MACROS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     ("asm/unistd.h", ("__X32_SYSCALL_BIT",)),
     ("asm-generic/errno-base.h", ("EPERM",)),
+    ("asm-generic/fcntl.h", ("O_ACCMODE", "O_CREAT", "O_TRUNC")),
     ("bits/socket.h", ("AF_UNIX", "AF_INET", "AF_INET6", "AF_NETLINK")),
     ("bits/socket_type.h", ("SOCK_STREAM", "SOCK_DGRAM")),
     (
@@ -194,7 +195,8 @@ def value(name: str, known: dict[str, str]) -> int:
     parts = [part.strip() for part in body.strip("() ").split("|")]
     total = 0
     for part in parts:
-        total |= value(part, known) if part in known else int(part, 0)
+        octal = re.fullmatch(r"0[0-7]+", part) is not None
+        total |= value(part, known) if part in known else int(part, 8 if octal else 0)
     return total
 
 

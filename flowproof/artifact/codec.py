@@ -5,37 +5,29 @@ What a schema cannot say is checked here as well: indices that lead somewhere, i
 
 from __future__ import annotations
 
-import itertools
 import json
 
-from flowproof.addresses import LAST, format_address, parse_address
+from flowproof.addresses import format_address
+from flowproof.artifact.files import file_rows_to_json
 from flowproof.artifact.model import (
     PLANES,
     Artifact,
     Difference,
     Entry,
     Fidelity,
-    FixedReply,
-    Instruction,
     Origin,
-    Plane,
-    PortTable,
     Program,
-    RefusedCall,
-    RefusedOption,
     Rule,
-    Symbol,
     Tables,
-    TrappedCall,
-    UnixRow,
 )
+from flowproof.artifact.program_read import read_program
 from flowproof.artifact.reading import ArtifactError, Node
+from flowproof.artifact.tables_read import family_of, read_address, read_symbol, read_tables
 from flowproof.canonical import canonical
 from flowproof.canonical import digest as digest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
     from flowproof.values import Value
@@ -52,8 +44,6 @@ _KINDS = ("authored", "short-form", "default", "implied")
 _CLASSES = ("exact", "observed", "over-blocks", "not-applicable", "over-permits", "unsupported")
 _DIFFERENCES = ("over-blocks", "over-permits", "other-rule", "not-applicable", "unsupported")
 _PLACES = (*PLANES, "unix", "binding", "counting", "meaning")
-_SPECIAL = ("families", "foreign-abi", "unreadable", "unix")
-_PORTS = 65536
 _U32 = 1 << 32
 
 
@@ -142,22 +132,19 @@ def _tables(tables: Tables) -> dict[str, Any]:
         ],
         "planes": {
             name: {
-                "starts": [format_address(_family(name), start) for start in plane.starts],
+                "starts": [format_address(family_of(name), start) for start in plane.starts],
                 "cells": list(plane.cells),
             }
             for name, plane in tables.planes.items()
         },
         "special": dict(tables.special),
         "unix": [_plain(row) for row in tables.unix],
+        **({"files": file_rows_to_json(tables.files)} if tables.files else {}),
     }
 
 
 def _entry(entry: Entry) -> dict[str, list[int]]:
     return {name: list(held) for name in Entry.__fields__ if (held := getattr(entry, name))}
-
-
-def _family(plane: str) -> int:
-    return int(plane[-1])
 
 
 def _program(program: Program) -> dict[str, Any]:
@@ -185,7 +172,7 @@ def from_json(value: object) -> Artifact:
     if ids != sorted(set(ids)):
         raise root["rules"].wrong("rules are unique by id, and in order of id")
     count = len(rules)
-    tables = _read_tables(root["tables"], count)
+    tables = read_tables(root["tables"], count)
     filters = root["filters"]
     return Artifact(
         target=root["target"].text(),
@@ -195,12 +182,12 @@ def from_json(value: object) -> Artifact:
         lanes=root["lanes"].each(Node.text),
         fidelity=root["fidelity"].each(_read_fidelity),
         tables=tables,
-        symbols=root["symbols"].each(lambda node: _read_symbol(node, count)),
-        program=None if root["program"].value is None else _read_program(root["program"], count),
+        symbols=root["symbols"].each(lambda node: read_symbol(node, count)),
+        program=None if root["program"].value is None else read_program(root["program"], count),
         filters=None
         if filters.value is None
         else {n: m.value for n, m in filters.members().items()},
-        hosts={name: node.each(_read_address) for name, node in root["hosts"].members().items()},
+        hosts={name: node.each(read_address) for name, node in root["hosts"].members().items()},
         verification=root["verification"].text(),
         digests={name: _read_digest(node) for name, node in root["digests"].members().items()},
         tool=root["tool"].text(),
@@ -257,157 +244,6 @@ def _read_difference(node: Node, rules: int) -> Difference:
 
 def _read_class(node: Node) -> str | None:
     return None if node.value is None else node.word(_CLASSES)
-
-
-def _read_tables(node: Node, rules: int) -> Tables:
-    held = node.object(Tables.__fields__)
-    entries = held["entries"].each(lambda entry: _read_entry(entry, rules))
-    ports = held["ports"].each(lambda table: _read_ports(table, len(entries)))
-    planes = {
-        name: _read_plane(plane, _family(name), len(ports))
-        for name, plane in held["planes"].object(PLANES).items()
-    }
-    special = {
-        name: entry.number(len(entries), "an entry")
-        for name, entry in held["special"].object(_SPECIAL).items()
-    }
-    unix = held["unix"].each(lambda row: _read_unix(row, len(entries)))
-    return Tables(entries, ports, planes, special, unix)
-
-
-def _read_entry(node: Node, rules: int) -> Entry:
-    held = node.object((), Entry.__fields__)
-    lists = {}
-    for name, part in held.items():
-        lists[name] = part.numbers(rules, "a rule")
-        if not lists[name]:
-            raise part.wrong("an empty list is left out")
-        if len(set(lists[name])) != len(lists[name]):
-            raise part.wrong("a rule stands twice")
-    return Entry(**lists)
-
-
-def _read_ports(node: Node, entries: int) -> PortTable:
-    held = node.object(PortTable.__fields__)
-    starts = held["starts"].numbers(_PORTS, "a port")
-    table = PortTable(starts, held["entries"].numbers(entries, "an entry"))
-    _intervals(node, table.starts, table.entries)
-    return table
-
-
-def _read_plane(node: Node, family: int, tables: int) -> Plane:
-    held = node.object(Plane.__fields__)
-    starts = tuple(_read_start(start, family) for start in held["starts"].items())
-    plane = Plane(starts, held["cells"].numbers(tables, "a port table"))
-    _intervals(node, plane.starts, plane.cells)
-    return plane
-
-
-def _intervals(node: Node, starts: tuple[int, ...], values: tuple[int, ...]) -> None:
-    if not starts or starts[0] != 0 or any(a >= b for a, b in itertools.pairwise(starts)):
-        raise node.wrong("`starts` ascend from 0")
-    if len(starts) != len(values):
-        raise node.wrong("every interval has one value")
-
-
-def _read_start(node: Node, family: int) -> int:
-    text = node.text()
-    parsed = parse_address(text)
-    if parsed is None or parsed[0] != family or not 0 <= parsed[1] <= LAST[family]:
-        raise node.wrong(f"`{text}` is no address of IPv{family}")
-    return parsed[1]
-
-
-def _read_address(node: Node) -> str:
-    text = node.text()
-    if parse_address(text) is None:
-        raise node.wrong(f"`{text}` is no address")
-    return text
-
-
-def _read_unix(node: Node, entries: int) -> UnixRow:
-    held = node.object(UnixRow.__fields__)
-    return UnixRow(
-        held["path"].text(),
-        held["outside"].number(entries, "an entry"),
-        held["inside"].number(entries, "an entry"),
-    )
-
-
-def _read_symbol(node: Node, rules: int) -> Symbol:
-    held = node.object(Symbol.__fields__)
-    return Symbol(
-        rule=held["rule"].number(rules, "a rule"),
-        role=held["role"].word(("target", "except")),
-        kind=held["kind"].word(("name", "wildcard", "variable")),
-        value=held["value"].text(),
-        protocols=held["protocols"].each(lambda word: word.word(("tcp", "udp"))),
-        ports=held["ports"].each(_read_range),
-    )
-
-
-def _read_range(node: Node) -> tuple[int, int]:
-    ends = node.numbers(_PORTS, "a port")
-    if len(ends) != 2 or ends[0] > ends[1]:
-        raise node.wrong("two ports in order are expected")
-    return ends[0], ends[1]
-
-
-def _read_program(node: Node, rules: int) -> Program:
-    held = node.object(Program.__fields__)
-    causes = {
-        name: cause.numbers(rules, "a rule") for name, cause in held["causes"].members().items()
-    }
-    return Program(
-        arch=held["arch"].text(),
-        instructions=held["instructions"].each(lambda step: _read_instruction(step, causes)),
-        trapped=held["trapped"].each(lambda call: TrappedCall(*_read_call(call, TrappedCall))),
-        fixed=held["fixed"].each(_read_fixed),
-        refused=held["refused"].each(lambda call: RefusedCall(*_read_call(call, RefusedCall))),
-        options=held["options"].each(_read_option),
-        cached=held["cached"].each(_read_range),
-        causes=causes,
-    )
-
-
-def _read_instruction(node: Node, causes: Mapping[str, tuple[int, ...]]) -> Instruction:
-    held = node.object(Instruction.__fields__)
-    return Instruction(
-        held["code"].number(1 << 16),
-        held["jt"].number(256),
-        held["jf"].number(256),
-        held["k"].number(_U32),
-        held["words"].text(),
-        held["causes"].each(lambda cause: cause.word(causes)),
-    )
-
-
-def _read_call(node: Node, kind: type[TrappedCall | RefusedCall]) -> list[Any]:
-    held = node.object(kind.__fields__)
-    number = held["number"].number(_U32)
-    return [number, *(held[name].text() for name in kind.__fields__[1:])]
-
-
-def _read_option(node: Node) -> RefusedOption:
-    held = node.object(RefusedOption.__fields__)
-    return RefusedOption(
-        held["number"].number(_U32),
-        held["level"].number(_U32),
-        held["option"].number(_U32),
-        held["name"].text(),
-        held["errno"].text(),
-    )
-
-
-def _read_fixed(node: Node) -> FixedReply:
-    held = node.object(FixedReply.__fields__)
-    number = held["number"]
-    return FixedReply(
-        held["event"].word(("foreign-abi", "socket", "socketpair")),
-        None if number.value is None else number.number(_U32),
-        None if held["errno"].value is None else held["errno"].text(),
-        held["special"].word(_SPECIAL),
-    )
 
 
 def _read_digest(node: Node) -> str:

@@ -12,8 +12,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from flowproof.artifact.files import FileRow
+
 __all__ = [
     "PLANES",
+    "SPECIAL",
     "Artifact",
     "Decision",
     "Difference",
@@ -46,6 +49,8 @@ PLANES = (
 )
 """The planes of the decision tables: an address line each. ``listen-any4`` is a listen on 0.0.0.0 (every
 IPv4 address at once), ``listen-any6`` one on ``::``; they have the single address 0."""
+SPECIAL = ("families", "foreign-abi", "unreadable", "unix")
+"""What has no address, and one decision each."""
 
 
 class Origin(Value):
@@ -180,7 +185,8 @@ class UnixRow(Value):
 class Tables(Value):
     """The supervisor's decision tables. *special* maps families, foreign-abi, unreadable, unix and
     unnamed events to entries: ``families`` (a refused family), ``foreign-abi``, ``unreadable`` (an address
-    of no known kind), ``unix`` (an outside unix socket that no rule names).
+    of no known kind), ``unix`` (an outside unix socket that no rule names). *files* are what is counted of
+    attempts at files.
     """
 
     entries: tuple[Entry, ...]
@@ -188,6 +194,7 @@ class Tables(Value):
     planes: Mapping[str, Plane]
     special: Mapping[str, int]
     unix: tuple[UnixRow, ...]
+    files: tuple[FileRow, ...] = ()
 
 
 class Symbol(Value):

@@ -58,7 +58,10 @@ class Attempt(Value):
     def target(self) -> str:
         """The destination as a sentence of the language writes it."""
         if self.destination is None:
-            return "destinations beyond what is listed"
+            what = "files" if self.protocol == "file" else "destinations"
+            return f"{what} beyond what is listed"
+        if self.protocol == "file":
+            return self.destination
         if self.protocol == "unix":
             return f"unix:{self.destination}"
         host = f"[{self.destination}]" if ":" in self.destination else self.destination
@@ -68,11 +71,12 @@ class Attempt(Value):
 def attempts_of(lanes: Mapping[str, tuple[Mapping[str, object], ...]]) -> tuple[Attempt, ...]:
     """Return what the lanes list as refused or counted, like attempts together, first ones first."""
     found: dict[tuple[object, ...], Attempt] = {}
-    for line in lanes.get("connect", ()):
+    for line in (*lanes.get("connect", ()), *lanes.get("files", ())):
         if line.get("kind") not in ("event", "more"):
             continue
         attempt = _attempt(line)
-        key = (attempt.operation, attempt.protocol, attempt.target, attempt.by, attempt.counted)
+        alike = (attempt.operation, attempt.protocol, attempt.target, attempt.by, attempt.counted)
+        key = (*alike, attempt.note if attempt.protocol == "file" else None)
         known = found.get(key)
         if known is not None:
             attempt = replace(known, times=known.times + attempt.times)
@@ -89,12 +93,18 @@ def _attempt(line: Mapping[str, object]) -> Attempt:
         found = value.get("rule") if isinstance(value, dict) else None
         return found if isinstance(found, str) else None
 
+    protocol, destination = text("protocol"), text("destination")
+    if "path" in line:
+        protocol, destination = (
+            "file",
+            " -> ".join(filter(None, (text("path"), text("to")))) or None,
+        )
     asserting = line.get("asserting")
     count, port = line.get("count", 1), line.get("port")
     return Attempt(
         operation=text("operation"),
-        protocol=text("protocol"),
-        destination=text("destination"),
+        protocol=protocol,
+        destination=destination,
         port=port if isinstance(port, int) else None,
         name=text("name"),
         program=text("program"),

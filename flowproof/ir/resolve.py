@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 from flowproof.canonical import printable
+from flowproof.ir.added import defaults, implied
 from flowproof.ir.check import check_policy
-from flowproof.ir.model import OPERATIONS, Destinations, Policy, Rule, Scope
-from flowproof.ir.place_rules import origin_of
-from flowproof.ir.places import Places
+from flowproof.ir.model import Policy, Rule
 from flowproof.ir.regions import RegionTooLargeError
 from flowproof.ir.rules import rule_of
 from flowproof.ir.sets import Sets
-from flowproof.syntax import tree
-from flowproof.syntax.parse import parse_destination, parse_sentence
+from flowproof.ir.short_forms import short_forms
+from flowproof.syntax.parse import parse_sentence
 from flowproof.values import Value, replace
 
 TYPE_CHECKING = False
@@ -99,7 +96,7 @@ def resolve_flow(loaded: LoadedFlow, report: Report) -> Resolved | None:
         rules += _written(control.rules, "", sets, None, report)
     else:
         sets = Sets((), report)
-    rules += _short_forms(flow, control_id, sets, report)
+    rules += short_forms(flow, control_id, sets, report)
     rules += _from_packs(loaded.packs, control_id, report)
     policy = _policy(
         control_id,
@@ -199,82 +196,6 @@ def _from_packs(packs: tuple[Pack, ...], control_id: str, report: Report) -> lis
     return found
 
 
-def _short_forms(flow: Flow, control_id: str, sets: Sets, report: Report) -> list[Rule]:
-    found: list[Rule] = []
-    agent = flow.agent
-    if agent is not None and agent.allow_egress is not None:
-        assert agent.allow_egress_span is not None
-        found += _allow_egress(agent.allow_egress, control_id, sets, report)
-        found.append(_else_rule(f"{control_id}.allow.rest", "deny", agent.allow_egress_span))
-    for step in flow.steps:
-        if step.kind == "assert_no_egress":
-            found.append(_else_rule(f"{control_id}.assert-no-egress", "never", step.span))
-        elif step.kind == "assert_no_file_delete":
-            found.append(_no_delete_rule(f"{control_id}.assert-no-file-delete", step.span))
-    return found
-
-
-def _allow_egress(
-    entries: tuple[Text, ...], control_id: str, sets: Sets, report: Report
-) -> list[Rule]:
-    found: list[Rule] = []
-    slugs: dict[str, Text] = {}
-    for entry in entries:
-        destination = parse_destination(entry, report)
-        if destination is None:
-            continue
-        slug = re.sub(r"[^a-z0-9]+", "-", entry.value.lower()).strip("-")
-        first = slugs.setdefault(slug, entry)
-        if first is not entry:
-            same = first.value == entry.value
-            report.error(
-                "FP516",
-                f"`{entry.value}` is given twice"
-                if same
-                else f"`{first.value}` and `{entry.value}` both give the rule id"
-                f" `{control_id}.allow.{slug}`",
-                entry.span,
-                "take one of them out" if same else "write one of them as a rule of its own",
-                related=((first.span, "the first one"),),
-            )
-            continue
-        sentence = tree.Sentence(
-            "allow", tree.Connect((), (destination,), (), entry.span), None, entry.span
-        )
-        rule = rule_of(f"{control_id}.allow.{slug}", sentence, sets, report, kind="short-form")
-        if rule is not None:
-            found.append(rule)
-    return found
-
-
-def _no_delete_rule(rule_id: str, span: Span) -> Rule:
-    return Rule(
-        id=rule_id,
-        verb="expect no",
-        action="files",
-        targets=Destinations(),
-        exceptions=Destinations(),
-        kind="short-form",
-        sentence="expect no delete under ${cwd}",
-        origin=origin_of(span, None),
-        operations=("delete",),
-        places=Places("under", ("${cwd}",)),
-    )
-
-
-def _else_rule(rule_id: str, verb: str, span: Span) -> Rule:
-    return Rule(
-        id=rule_id,
-        verb=verb,
-        action="connect",
-        targets=Destinations(otherwise=(Scope(()),)),
-        exceptions=Destinations(),
-        kind="short-form",
-        sentence=f"{verb} connect to anything else",
-        origin=origin_of(span, None),
-    )
-
-
 def _policy(
     control_id: str,
     title: str | None,
@@ -293,7 +214,7 @@ def _policy(
             )
     ordered = tuple(by_id[rule_id] for rule_id in sorted(by_id))
     policy = Policy(control_id, title, description, ordered, sources)
-    policy = replace(policy, rules=_in_order(ordered, _defaults(policy)))
+    policy = replace(policy, rules=_in_order(ordered, defaults(policy)))
     try:
         check_policy(policy, report)
     except RegionTooLargeError:
@@ -302,105 +223,8 @@ def _policy(
         assert largest.origin.span is not None
         _too_large(largest.origin.span, report)
         return None
-    return replace(policy, rules=_in_order(policy.rules, _implied(policy)))
+    return replace(policy, rules=_in_order(policy.rules, implied(policy)))
 
 
 def _in_order(rules: tuple[Rule, ...], more: list[Rule]) -> tuple[Rule, ...]:
     return tuple(sorted((*rules, *more), key=lambda rule: rule.id))
-
-
-def _defaults(policy: Policy) -> list[Rule]:
-    """Return the default of each action that some ``allow`` names: what is not allowed is refused."""
-    allows = [rule for rule in policy.rules if rule.verb == "allow"]
-    allowed = {rule.action for rule in allows}
-    return (
-        [
-            Rule(
-                id=f"{policy.control}.default.{action}",
-                verb="deny",
-                action=action,
-                targets=Destinations(otherwise=(Scope(()),)),
-                exceptions=Destinations(),
-                kind="default",
-                sentence=f"deny {action} {'to' if action == 'connect' else 'on'} anything else",
-            )
-            for action in ("connect", "listen")
-            if action in allowed
-        ]
-        + [
-            Rule(
-                id=f"{policy.control}.default.{word}",
-                verb="deny",
-                action=action,
-                targets=Destinations(),
-                exceptions=Destinations(),
-                kind="default",
-                sentence=f"deny {word} anywhere else",
-                operations=operations,
-                places=Places("anywhere", (), otherwise=True),
-            )
-            for word, action, operations in (
-                *((operation, "files", (operation,)) for operation in OPERATIONS),
-                ("execute", "execute", ()),
-            )
-            if any(
-                rule.action == action and (not operations or operations[0] in rule.operations)
-                for rule in allows
-            )
-        ]
-        + [
-            Rule(
-                id=f"{policy.control}.default.call",
-                verb="deny",
-                action="call",
-                targets=Destinations(),
-                exceptions=Destinations(),
-                kind="default",
-                sentence="deny call *",
-                tools=("*",),
-            )
-            for _ in allowed & {"call"}
-        ]
-    )
-
-
-_IMPLIED = {
-    "families": "deny connect to sockets of other families, types and protocols",
-    "foreign-abi": "deny calls by a foreign ABI",
-    "io-uring": "deny io_uring",
-    "unix": "deny connect to unix sockets outside the run",
-    "listen": "deny listen off loopback",
-    "unreadable": "deny connect to addresses of no known kind",
-}
-
-
-def _implied(policy: Policy) -> list[Rule]:
-    """Return the rules of the fixed meanings that refuse where no rule of the author's does."""
-    if not policy.actions & {"connect", "listen", "files"}:
-        return []  # no lane is trapped
-    connect = [rule for rule in policy.rules if rule.action == "connect" and rule.refuses]
-    caught = any(rule.targets.bare_otherwise or rule.targets.bare_anything for rule in connect)
-    meanings = []
-    if not caught:
-        meanings += ["foreign-abi", "io-uring"]
-        if policy.connect_denies:
-            meanings += ["families", "unix"]
-        if "connect" in policy.actions:
-            meanings.append("unreadable")
-    if policy.connect_denies and not any(
-        rule.action == "listen" and rule.kind == "default" for rule in policy.rules
-    ):
-        meanings.append("listen")
-    return [
-        Rule(
-            id=f"{policy.control}.implied.{meaning}",
-            verb="deny",
-            action="listen" if meaning == "listen" else "connect",
-            targets=Destinations(),
-            exceptions=Destinations(),
-            kind="implied",
-            sentence=_IMPLIED[meaning],
-            meaning=meaning,
-        )
-        for meaning in meanings
-    ]

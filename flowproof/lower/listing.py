@@ -42,7 +42,7 @@ _SPECIAL = {
 }
 _CLASS = len("not-applicable")
 _WHERE = len("listen-any4")
-_SHOWN = 12  # cells of one difference
+_SHOWN = 4  # cells of one difference
 _CLAIM = len("containment+behaviour")
 _KIND = len("short-form")
 
@@ -119,7 +119,9 @@ def differences(artifact: Artifact) -> Iterator[str]:
 def _some(cells: Sequence[str]) -> str:
     """Return *cells* as text, the first few of many: the artifact has them all."""
     left = len(cells) - _SHOWN
-    return ", ".join(cells if left < 2 else (*cells[:_SHOWN], f"and {left} more"))
+    if left < 2:
+        return ", ".join(cells)
+    return f"{', '.join(cells[:_SHOWN])} and {left} more"
 
 
 def symbols(artifact: Artifact) -> Iterator[str]:

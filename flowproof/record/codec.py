@@ -241,6 +241,7 @@ _FIELDS: dict[type[Value], dict[str, Decoder]] = {
         "rules": _many(_part(model.RuleRow)),
         "controls": _many(_part(model.ControlRow)),
         "exit": _part(model.Exit),
+        "file_canary": _maybe(_part(model.CanaryRow)),
     },
 }
 """How each field of each part is read; the tests hold it against the parts' own fields."""

@@ -25,6 +25,7 @@ class Code(Enum):
     CHILD_HANDLE = "CHILD_HANDLE"  # pidfd_open refused
     CHILD_DESCRIPTOR = "CHILD_DESCRIPTOR"  # pidfd_getfd refused
     CHILD_PROCESS = "CHILD_PROCESS"  # /proc of the calling process is unreadable
+    PATH = "PATH"  # where a path leads cannot be told
     SOCKET_LIST = "SOCKET_LIST"  # the unix sockets of the namespace are not told
     IDENTITY = "IDENTITY"  # root may not take on the caller's user
     LISTENER_BUSY = "LISTENER_BUSY"  # a seccomp listener is installed already
@@ -84,6 +85,10 @@ ADVICE: dict[Code, str] = {
         "allow pidfd_getfd: in a container add CAP_SYS_PTRACE, elsewhere set Yama's ptrace_scope to 0 or 1"
     ),
     Code.CHILD_PROCESS: "mount /proc without hidepid for the user that runs flowproof",
+    Code.PATH: (
+        "run the program without a mount namespace of its own, and where flowproof may search the folders"
+        " that it uses; or leave the rules about files to a control of their own"
+    ),
     Code.SOCKET_LIST: (
         "allow netlink sockets in the outer filter, on a kernel with CONFIG_UNIX_DIAG (`modprobe unix_diag`)"
     ),

@@ -9,7 +9,7 @@ from flowproof.canonical import canonical, digest
 from flowproof.plain_files import read_plain
 from flowproof.record.codec import from_json
 from flowproof.record.faults import recount_faults
-from flowproof.record.model import Hits
+from flowproof.record.model import CARRIED, Hits
 from flowproof.record.store import RECORD, RUNS, is_run_id
 from flowproof.record.tally import recount
 from flowproof.record.verdict import facts_of, judge
@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from flowproof.record.model import RunRecord
+    from flowproof.record.model import RuleRow, RunRecord
     from flowproof.record.verdict import Judgement
 
 __all__ = ["PROBLEMS", "Problem", "Stored", "read", "rejudge", "run_folders", "verify_record"]
@@ -209,5 +209,11 @@ def _misplaced(record: RunRecord, path: str) -> Iterator[str]:
         yield f"it is the record of run `{record.run.id}` in the folder of run `{name}`"
     if record.command.started:
         files = {name for name, lane in record.lanes.items() if lane.file is not None}
-        for lane in sorted({*record.lanes, "connect", "faults"} - files):
+        needed = {"faults", *(rule.lane for rule in record.rules if _needs_lane(rule))}
+        for lane in sorted({*record.lanes, *needed} - files):
             yield f"the command started, and the lane `{lane}` has no file"
+
+
+def _needs_lane(rule: RuleRow) -> bool:
+    """Tell whether a run of *rule* engages its lane: it was written, and a half of it is carried."""
+    return rule.kind != "implied" and bool({rule.refusing, rule.counting} & set(CARRIED))

@@ -18,12 +18,20 @@ __all__ = ["LANE_OF_CALL", "LISTED", "FaultTally", "recount_faults"]
 LISTED = 100
 """Faults of one code and call that are listed; the rest is counted."""
 
+FILE_CALLS = (
+    "creat", "ftruncate", "link", "linkat", "mkdir", "mkdirat", "mknod", "mknodat", "open", "openat",
+    "openat2", "open_by_handle_at", "rename", "renameat", "renameat2", "rmdir", "symlink", "symlinkat",
+    "truncate", "unlink", "unlinkat",
+)  # fmt: skip
+"""The calls by which files are deleted, renamed, truncated and written."""
+
 LANE_OF_CALL: dict[str, str] = {
     "connect": "connect",
     "sendto": "connect",
     "sendmsg": "connect",
     "sendmmsg": "connect",
     "listen": "connect",
+    **dict.fromkeys(FILE_CALLS, "files"),
 }
 """The lane that a fault in a trapped call belongs to; a fault of any other name is every lane's."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["LANES", "LANE_OF_ACTION"]
+__all__ = ["LANES", "LANE_OF_ACTION", "lane_of_event"]
 
 LANES: dict[str, str] = {
     "connect": "connections, datagrams and listening sockets",
@@ -25,3 +25,13 @@ LANE_OF_ACTION: dict[str, str] = {
     "call": "call",
 }
 """Action of a rule → the lane whose tier and faults its verdict depends on."""
+
+
+def lane_of_event(operation: object, engaged: tuple[str, ...]) -> str:
+    """Return which of the *engaged* lanes an attempt at *operation* is written to.
+
+    What no lane of its own is engaged for (a call of a foreign ABI where only files are observed) goes to
+    the first.
+    """
+    lane = LANE_OF_ACTION.get(str(operation), "connect")
+    return lane if lane in engaged else engaged[0]

@@ -198,7 +198,7 @@ class Supervision(Value):
 
 
 class CanaryRow(Value):
-    """The known call before the command, through this run's filter and listener.
+    """The known call of a lane before the command, through this run's filter and listener.
 
     *expected* and *seen* are ``refused`` or ``let-through``; *seen* is None where the listener did not
     report it. *errno* names what the calling process got, None for success.
@@ -336,6 +336,7 @@ class RunRecord(Value):
     rules: tuple[RuleRow, ...]
     controls: tuple[ControlRow, ...]
     exit: Exit
+    file_canary: CanaryRow | None = None
 
     def __post_init__(self) -> None:
         for lane in self.lanes:

@@ -49,8 +49,13 @@ class _Times:
         self.program = program
 
 
+_NOWHERE: Line = dict.fromkeys(("operation", "protocol", "destination", "port", "name"))
+_NO_PATH: Line = dict.fromkeys(("operation", "path", "to"))
+
+
 class Tally:
-    """The lines of the connect lane, in the making. *write* takes each line as it is due.
+    """The lines of a lane, in the making. *write* takes each line as it is due; *files*: the lane has paths
+    in the place of destinations.
 
     A group is what one handling amounts to: refused, by, asserting, observing. A spot is what was
     attempted, and where: operation, protocol, destination, port. Both are plain tuples: a lookup of each
@@ -63,7 +68,10 @@ class Tally:
         names: Mapping[str, str],
         folders: Folders,
         write: Callable[[Line], None],
+        *,
+        files: bool = False,
     ) -> None:
+        self._nowhere = _NO_PATH if files else _NOWHERE
         self._rules = rules
         self._names = names
         self._folders = folders
@@ -143,9 +151,8 @@ class Tally:
             for spot, times in spots.items():
                 if times.count > LISTED:
                     self._write(self._more(group, self._spot(spot), times, times.count - LISTED))
-        nowhere = {"operation": None, "protocol": None, "destination": None, "port": None}
         for group, times in self._over.items():
-            self._write(self._more(group, {**nowhere, "name": None}, times, times.count))
+            self._write(self._more(group, self._nowhere, times, times.count))
         for group, count in self._through.items():
             self._write(
                 {
@@ -190,6 +197,10 @@ class Tally:
 
     def _spot(self, spot: Spot) -> Line:
         operation, protocol, destination, port = spot
+        if protocol == "file":
+            path, _, to = destination.partition("\0")
+            where = {"path": self._folders.path(path), "to": self._folders.path(to) if to else None}
+            return {"operation": operation, **where}
         return {
             "operation": operation,
             "protocol": protocol,

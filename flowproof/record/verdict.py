@@ -53,8 +53,9 @@ class Facts(Value):
     """All that a verdict may depend on.
 
     *meanings* are the fixed meanings that the artifact does not carry as written. *canary* is None where
-    none was tried. *blocked* says why the command did not start. *end* is None
-    where nobody saw it. *expect_exit* None is any exit code. *complete* is False for a torn record.
+    none was tried on the connect lane, *file_canary* on the lane of files. *blocked* says why the command
+    did not start. *end* is None where nobody saw it. *expect_exit* None is any exit code. *complete* is
+    False for a torn record.
     *proof* is ``proven``, ``claimed`` or ``none``: whether the artifact was shown to mean its rules.
     """
 
@@ -74,6 +75,7 @@ class Facts(Value):
     blocked: tuple[Reason, ...]
     complete: bool
     proof: str
+    file_canary: bool | None = None
 
 
 class Ruling(Value):
@@ -185,9 +187,10 @@ def _missing_carriage(rule: RuleFacts, facts: Facts) -> Reason | None:
 
 
 def _missing_of_lane(rule: RuleFacts, facts: Facts) -> Reason | None:
-    if facts.canary is None:
+    canary = facts.file_canary if rule.lane == "files" else facts.canary
+    if canary is None:
         return Reason(Code.CANARY, "no known call was tried before the command")
-    if not facts.canary:
+    if not canary:
         return Reason(
             Code.CANARY, "the known call before the command was not handled as the policy says"
         )
@@ -341,4 +344,5 @@ def facts_of(
         blocked=record.blocked,
         complete=record.run.complete,
         proof=record.policy.proof,
+        file_canary=None if record.file_canary is None else record.file_canary.held,
     )

@@ -31,8 +31,9 @@ ATTEMPT = "attempt"
 """(ATTEMPT, ms, pid, executable, operation, protocol, destination, port, refused, by, asserting,
 observing, note)
 
-operation: connect, send, probe, listen, socket, unix or foreign. protocol: tcp, udp, unix or the family's
-name. destination: canonical address, unix path or family. port: an int or None. by: rule index or None.
+operation: connect, send, probe, listen, socket, unix or foreign; delete, rename, truncate or write.
+protocol: tcp, udp, unix, file or the family's name. destination: canonical address, unix path, family or
+path, for a rename two with a zero byte between. port: an int or None. by: rule index or None.
 asserting, observing: tuples of rule indices (asserting is empty for a probe). note: str or None, such as
 ``program is 32-bit``.
 """
@@ -41,9 +42,13 @@ TOO_LARGE = "too large"
 FAULT = "fault"
 """(FAULT, ms, pid, code, call, detail): code is the value of a `Code`; detail a short text with errno."""
 CANARY = "canary"
-"""(CANARY, refused, by): the known call before exec, as the supervisor decided it through the listener."""
+"""(CANARY, refused, by, operation, destination): a known call before exec, as the supervisor decided it
+through the listener.
+"""
 CANARY_REPLY = "canary-reply"
-"""(CANARY_REPLY, which, errno): which of the planned calls was tried; its caller got errno, 0 for success."""
+"""(CANARY_REPLY, lane, which, errno): which of the calls planned for a lane was tried; its caller got errno,
+0 for success.
+"""
 NOT_STARTED = "not-started"
 """(NOT_STARTED, code, detail): the command never ran; code is the value of a `Code`."""
 SPAWNED = "spawned"

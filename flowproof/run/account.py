@@ -14,7 +14,7 @@ from flowproof.exit_codes import ExitCode
 from flowproof.record import wire
 from flowproof.record.codes import Code
 from flowproof.record.faults import FaultTally
-from flowproof.record.lanes import LANE_OF_ACTION
+from flowproof.record.lanes import LANE_OF_ACTION, lane_of_event
 from flowproof.record.model import (
     CanaryRow,
     CapabilityRow,
@@ -47,7 +47,7 @@ from flowproof.values import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from flowproof.artifact.model import Artifact
     from flowproof.record.model import FaultCount
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from flowproof.record.verdict import Judgement
     from flowproof.run.canary import Canary
     from flowproof.run.command import Command
+    from flowproof.run.file_canary import FileCanary
     from flowproof.run.steps import Capability
 
 __all__ = ["Account"]
@@ -85,6 +86,7 @@ class Account:
         self.blocked: list[Reason] = []
         self.capabilities: tuple[Capability, ...] = ()
         self.planned: tuple[Canary, ...] = ()
+        self.planned_file: FileCanary | None = None
         self.bindings: Mapping[str, tuple[str, ...]] = {}
         self.seclusion: str | None = None  # by what the self-test was kept from what is outside
         self.started = False
@@ -95,15 +97,17 @@ class Account:
         self.answered = 0
         self.lost = 0
         self._survivors: list[Survivor] = []
-        self._canary: tuple[bool, int | None] | None = None
-        self._reply: tuple[int, int] | None = None
+        self._canaries: list[
+            tuple[object, ...]
+        ] = []  # as they were told, in the order of their replies
+        self._replies: dict[str, tuple[int, int]] = {}
         self._began = time.time()
         self._identity = (run_id, run_set, shard)
         home, tmp = os.path.expanduser("~"), os.environ.get("TMPDIR") or "/tmp"  # noqa: S108  its default
         self._folders = Folders.of(command.folder, home, tmp)
         self._lanes: dict[str, LaneFile] = {}
         self._counting = Counting()
-        self._tally: Tally | None = None
+        self._tallies: dict[str, Tally] = {}
         self._faults: FaultTally | None = None
 
     def engage(self, folder: RunFolder, names: Mapping[str, str]) -> None:
@@ -111,17 +115,23 @@ class Account:
         for lane in (*self.artifact.lanes, "faults"):
             self._lanes[lane] = folder.open_lane(lane)
         rules = tuple(RuleRef(rule.id, rule.claim) for rule in self.artifact.rules)
-        self._tally = Tally(rules, names, self._folders, self._write_event)
+        for lane in self.artifact.lanes:
+            write = self._writer(lane)
+            self._tallies[lane] = Tally(rules, names, self._folders, write, files=lane == "files")
         self._faults = FaultTally(self._folders, self._lanes["faults"].write)
 
-    def _write_event(self, line: dict[str, object]) -> None:
-        self._lanes["connect"].write(line)
-        self._counting.add(line)  # as an audit will
+    def _writer(self, lane: str) -> Callable[[dict[str, object]], None]:
+        def write(line: dict[str, object]) -> None:
+            self._lanes[lane].write(line)
+            self._counting.add(line)  # as an audit will
+
+        return write
 
     @property
     def attempts(self) -> tuple[int, int]:
         """How many attempts were let through, and how many refused, so far."""
-        return (0, 0) if self._tally is None else self._tally.attempts
+        found = [tally.attempts for tally in self._tallies.values()]
+        return sum(through for through, _ in found), sum(refused for _, refused in found)
 
     def block(self, code: Code, detail: str) -> None:
         """Take down why the command does not start."""
@@ -134,16 +144,16 @@ class Account:
 
     def take(self, told: tuple[object, ...]) -> None:
         """Take one of the supervisor's tuples."""
-        assert self._tally is not None
         match told:
-            case (wire.ATTEMPT, *fields):
-                self._tally.attempt(*fields)  # type: ignore[arg-type]  # as `wire.ATTEMPT` says
+            case (wire.ATTEMPT, _, _, _, operation, *_):
+                lane = lane_of_event(operation, self.artifact.lanes)
+                self._tallies[lane].attempt(*told[1:])  # type: ignore[arg-type]  # as `wire.ATTEMPT` says
             case (wire.FAULT, int(ms), int(pid), code, str(call), str(detail)):
                 self.fault(Code(code), call, detail, ms, pid)
-            case (wire.CANARY, bool(refused), by):
-                self._canary = (refused, by if isinstance(by, int) else None)
-            case (wire.CANARY_REPLY, int(which), int(errno)):
-                self._reply = (which, errno)
+            case (wire.CANARY, bool(), _, str(), str()):
+                self._canaries.append(told)
+            case (wire.CANARY_REPLY, str(lane), int(which), int(errno)):
+                self._replies[lane] = (which, errno)
             case (wire.NOT_STARTED, code, str(detail)):
                 self.started = False
                 self.block(Code(code), detail)
@@ -162,8 +172,8 @@ class Account:
 
     def close_lanes(self) -> None:
         """Write what was only counted; nothing more comes."""
-        if self._tally is not None:
-            self._tally.finish()
+        for tally in self._tallies.values():
+            tally.finish()
         if self._faults is not None:
             self._faults.finish()
 
@@ -175,8 +185,8 @@ class Account:
         counted = {rule: hits.counted for rule, hits in found.hits.items()}
         return _judged(draft, judge(self.artifact.control, facts_of(draft, counted, faults)))
 
-    def tier(self) -> Tier:
-        """Return what the run achieved on its lanes."""
+    def tier(self, lane: str) -> Tier:
+        """Return what the run achieved on a lane."""
         if self.blocked:
             first = self.blocked[0]
             return Tier("none", first.detail, first.code)
@@ -184,7 +194,7 @@ class Account:
             return Tier("none", "the command never started", Code.NOT_STARTED)
         if not self.ended:
             return Tier("none", "the supervisor did not live to the end", Code.SUPERVISOR_LOST)
-        row = self._canary_row()
+        row = self._file_canary_row() if lane == "files" else self._canary_row()
         if row is None or not row.held:
             return Tier("none", "the known call was not handled as planned", Code.CANARY)
         return self._tier_by_reach(refused=row.expected == "refused")
@@ -214,6 +224,7 @@ class Account:
             lanes=self._lane_infos(),
             supervisor=Supervision(self.ended, self.received, self.answered, self.lost),
             canary=self._canary_row(),
+            file_canary=self._file_canary_row(),
             blocked=tuple(self.blocked),
             fidelity=tuple(
                 FidelityRow(row.subject, row.refusing, row.counting, row.reason)
@@ -270,11 +281,13 @@ class Account:
         )
 
     def _lane_infos(self) -> dict[str, LaneInfo]:
-        tier = self.tier()
         infos = {}
         for name in (*self.artifact.lanes, "faults"):
+            tier = self.tier(
+                name if name != "faults" else next(iter(self.artifact.lanes), "connect")
+            )
             lane = self._lanes.get(name)
-            truncated = name == "connect" and self._tally is not None and self._tally.truncated
+            truncated = name in self._tallies and self._tallies[name].truncated
             if lane is not None:
                 infos[name] = LaneInfo(tier, lane.name, lane.sha256, lane.lines, truncated)
             elif name != "faults":
@@ -282,15 +295,16 @@ class Account:
         return infos
 
     def _canary_row(self) -> CanaryRow | None:
-        if self._reply is None:
+        if "connect" not in self._replies:
             return None
-        which, errno = self._reply
+        which, errno = self._replies["connect"]
         planned = self.planned[which]
         expected = "refused" if planned.refused else "let-through"
         seen, by = None, None
-        if self._canary is not None:
-            seen = "refused" if self._canary[0] else "let-through"
-            by = None if self._canary[1] is None else self.artifact.rules[self._canary[1]].id
+        if self._canaries:
+            told = self._canaries[0]
+            seen = "refused" if told[1] else "let-through"
+            by = self.artifact.rules[told[2]].id if isinstance(told[2], int) else None
         return CanaryRow(
             call=planned.call,
             protocol=planned.protocol,
@@ -301,6 +315,25 @@ class Account:
             errno=errorcode.get(errno, str(errno)) if errno else None,
             by=by,
             held=seen == expected and errno == planned.errno,
+        )
+
+    def _file_canary_row(self) -> CanaryRow | None:
+        planned = self.planned_file
+        if planned is None or "files" not in self._replies:
+            return None
+        _, errno = self._replies["files"]
+        before = 1 if self.planned else 0  # the known call of the other lane came first
+        told = self._canaries[before] if len(self._canaries) > before else None
+        return CanaryRow(
+            call=planned.call,
+            protocol="file",
+            destination=planned.path,
+            port=0,
+            expected="let-through",
+            seen=None if told is None else ("refused" if told[1] else "let-through"),
+            errno=errorcode.get(errno, str(errno)) if errno else None,
+            by=None,
+            held=planned.is_held(told, errno),
         )
 
     def _rule_rows(self, found: Recount) -> tuple[RuleRow, ...]:

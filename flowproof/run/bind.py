@@ -21,6 +21,7 @@ from flowproof.addresses import (
     parse_address,
 )
 from flowproof.record.codes import Code
+from flowproof.run.bind_paths import bound_rows, spelt_out
 from flowproof.run.decide import Decisions
 from flowproof.run.names import RESOLVE_DEADLINE, resolve_all, system_resolver
 from flowproof.run.patch import Patch, patched
@@ -43,7 +44,6 @@ _NAME = re.compile(
 )
 _PREFIX = re.compile(r"0|[1-9][0-9]{0,2}")
 _NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*")
-_VARIABLE = re.compile(r"\$\{([^{}]+)\}(?:/|\Z)")
 
 
 class Bound(Value):
@@ -104,9 +104,10 @@ def bind(
     rows = tuple(
         row for row in (_row(row, environ, cwd, reasons) for row in artifact.tables.unix) if row
     )
+    files = bound_rows(artifact.tables.files, artifact.rules, environ, cwd, reasons)
     if reasons:
         return sorted(set(reasons), key=lambda reason: (reason[0].value, reason[1]))
-    tables = replace(patched(artifact.tables, artifact.rules, patches), unix=rows)
+    tables = replace(patched(artifact.tables, artifact.rules, patches), unix=rows, files=files)
     return Bound(artifact, tables, Decisions(tables, artifact.rules), names, bindings)
 
 
@@ -305,27 +306,7 @@ def _row(
     row: UnixRow, environ: Mapping[str, str], cwd: str, reasons: list[Reason]
 ) -> UnixRow | None:
     """Return a unix row with its folder put in and its links resolved, or None with a reason."""
-    path = row.path
-    if path.startswith("@"):
+    if row.path.startswith("@"):
         return row
-    if path == "~" or path.startswith("~/"):
-        home = environ.get("HOME") or os.path.expanduser("~")
-        return replace(row, path=os.path.realpath(home + path[1:]))
-    match = _VARIABLE.match(path)
-    if match is None:
-        return replace(row, path=os.path.realpath(os.path.join(cwd, path)))
-    rest = path[match.end() :]
-    if match[1] == "cwd":
-        return replace(row, path=os.path.realpath(os.path.join(cwd, rest)))
-    if match[1] == "tmp":
-        folder = environ.get("TMPDIR") or "/tmp"  # noqa: S108  what programs take for it
-        return replace(row, path=os.path.realpath(os.path.join(folder, rest)))
-    value = environ.get(match[1])
-    if not value:
-        state = "not set" if value is None else "empty"
-        reasons.append((Code.VARIABLE_UNSET, f"`${{{match[1]}}}` is {state}"))
-        return None
-    if not value.startswith("/") or ".." in value.split("/") or "\0" in value:
-        reasons.append((Code.VARIABLE_INVALID, f"`${{{match[1]}}}` is relative or holds `..`"))
-        return None
-    return replace(row, path=os.path.realpath(os.path.join(value, rest)))
+    path = spelt_out(row.path, environ, cwd, reasons)
+    return None if path is None else replace(row, path=os.path.realpath(path))

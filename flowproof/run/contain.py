@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn, Protocol
 
+    from flowproof.run.file_canary import FileCanary
     from flowproof.run.kernel import Kernel
     from flowproof.run.launch import Spawn
 
@@ -192,9 +193,14 @@ class _Containment:
         except FaultError as error:
             raise NotStartedError(error.code, error.detail) from error
         self._guard = guard
-        which, errno = child.try_canary()
-        self._emit([(wire.CANARY_REPLY, which, errno)])
-        self._await_canary(which, errno)
+        if self._spawn.canaries:
+            which, errno = child.try_canary()
+            self._emit([(wire.CANARY_REPLY, "connect", which, errno)])
+            self._await_canary(which, errno)
+        if self._spawn.file_canary is not None:
+            errno = child.try_file_canary()
+            self._emit([(wire.CANARY_REPLY, "files", 0, errno)])
+            self._await_file_canary(self._spawn.file_canary, errno)
         guard.canary_pid = None
         self._clock.spawned = time.monotonic()
         self._emit([(wire.SPAWNED, child.pid)])  # before: it may end this process at once
@@ -204,16 +210,27 @@ class _Containment:
 
     def _await_canary(self, which: int, errno: int) -> None:
         """Wait until the guard reports the known call, and hold it against what was planned."""
+        told = self._told_canary()
+        planned = self._spawn.canaries[which]
+        if told[1] is not planned.refused:
+            raise NotStartedError(Code.CANARY, "the known call was not decided as planned")
+        if errno != planned.errno:
+            raise NotStartedError(Code.CANARY, f"the caller of the known call got errno {errno}")
+
+    def _await_file_canary(self, planned: FileCanary, errno: int) -> None:
+        if not planned.is_held(self._told_canary(), errno):
+            detail = f"the known {planned.call} was not seen as it was made"
+            raise NotStartedError(Code.CANARY, detail)
+
+    def _told_canary(self) -> tuple[object, ...]:
+        """Return what the guard reports of the known call that was made last."""
         deadline = time.monotonic() + _REPORT
         while self._emit.canary is None:
             if time.monotonic() > deadline or self._emit.fault is not None:
                 raise NotStartedError(Code.CANARY, "the known call was not reported")
             time.sleep(0.001)
-        planned = self._spawn.canaries[which]
-        if self._emit.canary[1] is not planned.refused:
-            raise NotStartedError(Code.CANARY, "the known call was not decided as planned")
-        if errno != planned.errno:
-            raise NotStartedError(Code.CANARY, f"the caller of the known call got errno {errno}")
+        told, self._emit.canary = self._emit.canary, None
+        return told
 
     def _watch(self, pid: int, tree: Descendants) -> None:
         """Wait for the end of the command, its time or a request, whichever is first."""

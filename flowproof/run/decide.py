@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from flowproof.artifact.model import PLANES, Decision, Rule, Tables
+from flowproof.run.decide_files import FileDecisions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ __all__ = ["Decisions"]
 class Decisions:
     """Every decision that a run can come to, computed once; the tables must have every plane."""
 
-    __slots__ = ("_planes", "_special", "unix")
+    __slots__ = ("_planes", "_special", "files", "unix")
 
     def __init__(self, tables: Tables, rules: tuple[Rule, ...]) -> None:
         decided = [entry.decide(rules) for entry in tables.entries]
@@ -29,6 +30,8 @@ class Decisions:
             name: (tables.planes[name].starts, [ports[cell] for cell in tables.planes[name].cells])
             for name in PLANES
         }
+        self.files = FileDecisions(tables.files, rules)
+        """What becomes of attempts at files."""
         self._special = {name: decided[entry] for name, entry in tables.special.items()}
         self.unix: tuple[tuple[str, Decision, Decision], ...] = tuple(
             (row.path, decided[row.outside], decided[row.inside]) for row in tables.unix

@@ -61,7 +61,7 @@ class Journal:
         *at* is when, on the monotonic clock: now, unless told.
         """
         if who[0] == self.canary_pid:
-            self._add((CANARY, what[4], what[5]))
+            self._add((CANARY, what[4], what[5], what[0], what[2]))
         elif len(self.events) < WAITING:
             self._add((at or monotonic(), who, what))  # told in full by whoever takes it
         else:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from flowproof.run.canary import Canary
     from flowproof.run.command import Command
+    from flowproof.run.file_canary import FileCanary
     from flowproof.run.kernel import Kernel
 
 __all__ = [
@@ -49,12 +50,15 @@ class NotStartedError(Exception):
 
 
 class Spawn(Value):
-    """What to start: the filter's bytes, the command with its whole environment, the calls to try first."""
+    """What to start: the filter's bytes, the command with its whole environment, the calls to try first:
+    one of *canaries*, and the one about a file.
+    """
 
     program: bytes
     command: Command
     environment: Mapping[str, str]
     canaries: tuple[Canary, ...]
+    file_canary: FileCanary | None
     stdout_to_stderr: bool
     seconds: float
 
@@ -93,6 +97,13 @@ class Child:
         assert isinstance(which, int)
         assert isinstance(errno, int)
         return which, errno
+
+    def try_file_canary(self) -> int:
+        """Let the child make the known call about a file; return its errno."""
+        self._tell(b"f")
+        (errno,) = self._expect("file-canary")
+        assert isinstance(errno, int)
+        return errno
 
     def execute(self) -> None:
         """Let the child become the command; return once it has."""
@@ -161,7 +172,7 @@ def _become(
     """Become the command; whatever fails is told over *answers*. Never returns."""
     try:
         _prepare(spawn)
-        which, probe = _open_canary(spawn.canaries)
+        planned = _open_canary(spawn.canaries) if spawn.canaries else None
         try:
             for _step in confine(kernel):
                 pass
@@ -169,10 +180,16 @@ def _become(
         except OSError as error:
             raise NotStartedError(install_code(error), error_text(error)) from error
         send(answers, "listener", listener)
-        if os.read(go.file, 1) == b"c":
-            os.close(listener)  # the supervisor has its own; a second one would keep calls waiting
+        word = os.read(go.file, 1)
+        os.close(listener)  # the supervisor has its own; a second one would keep calls waiting
+        if word == b"c" and planned is not None:
+            which, probe = planned
             send(answers, "canary", which, spawn.canaries[which].attempt(probe))
-        if os.read(go.file, 1) == b"x":
+            word = os.read(go.file, 1)
+        if word == b"f" and spawn.file_canary is not None:
+            send(answers, "file-canary", spawn.file_canary.attempt())
+            word = os.read(go.file, 1)
+        if word == b"x":
             try:
                 kernel.close_range(3, flags=n.CLOSE_RANGE_CLOEXEC)
             except OSError as error:

@@ -98,9 +98,23 @@ SYSCALLS: dict[str, dict[str, int]] = {
 }
 
 # openat2(2), linux/openat2.h, and open(2) flags of the same value on both architectures
+RESOLVE_NO_MAGICLINKS = 0x02
 RESOLVE_IN_ROOT = 0x10
+OPEN_HOW = 24  # sizeof(struct open_how): flags, mode, resolve; 64 bits each
+O_ACCMODE = 0o3
+O_CREAT = 0o100
+O_EXCL = 0o200
+O_TRUNC = 0o1000
 O_PATH = 0o10000000
 O_CLOEXEC = 0o2000000
+O_NOFOLLOW = {"x86_64": 0o400000, "aarch64": 0o100000}  # asm/fcntl.h of each
+
+# files: linux/fcntl.h, linux/limits.h, linux/fs.h
+AT_FDCWD = -100
+PATH_MAX = 4096
+PROC_SUPER_MAGIC = 0x9FA0  # linux/magic.h
+RENAME_NOREPLACE = 1
+RENAME_EXCHANGE = 2
 
 # errno that only the kernel uses: restart the call once the handler of a signal has run
 ERESTARTSYS = 512

@@ -11,6 +11,7 @@ from flowproof.record.codes import Code
 from flowproof.run import numbers as n
 from flowproof.run.caller import AnswerError, Caller, FaultError, Operation, StaleError, Work
 from flowproof.run.calls import CALLS
+from flowproof.run.calls.files import FILE_CALLS
 from flowproof.run.calls.fixed import record_foreign, record_socket
 from flowproof.run.calls.shortcut import shortcut
 from flowproof.run.listener import NOTIFICATION, RESPONSE
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from flowproof.artifact.model import Decision, Program
     from flowproof.run.calls import Handler
+    from flowproof.run.calls.files import FileHandler
     from flowproof.run.decide import Decisions
     from flowproof.run.listener import Listener
     from flowproof.run.pool import Pool
@@ -36,13 +38,14 @@ _ERRNO = {name: number for number, name in _names.items()}
 class Dispatch(Value):
     """What becomes of a notification by its architecture and number, as the artifact's program has it.
 
-    *fixed*: number → (event, errno, decision); errno 0: the call goes on. *foreign*: (errno, decision), or
-    None if no reply is fixed.
+    *calls*: number → (name, handler); one of a call about files only tells it, and the kernel goes on with
+    it. *fixed*: number → (event, errno, decision); errno 0: the call goes on. *foreign*: (errno, decision),
+    or None if no reply is fixed.
     """
 
     arch: int
     x32: bool
-    calls: Mapping[int, tuple[str, Handler]]
+    calls: Mapping[int, tuple[str, Handler | FileHandler]]
     fixed: Mapping[int, tuple[str, int, Decision]]
     foreign: tuple[int, Decision] | None
 
@@ -61,7 +64,10 @@ def dispatch(program: Program, decisions: Decisions) -> Dispatch:
     return Dispatch(
         arch=n.AUDIT_ARCH[program.arch],
         x32=program.arch == "x86_64",
-        calls={row.number: (row.call, CALLS[row.call]) for row in program.trapped},
+        calls={
+            row.number: (row.call, CALLS.get(row.call) or FILE_CALLS[row.call])
+            for row in program.trapped
+        },
         fixed=fixed,
         foreign=foreign,
     )
@@ -132,16 +138,20 @@ class Reader:
             caller.pointer = fields[5]
             found = calls.get(fields[3]) if fields[4] == arch else None
             result: int | None
+            flags = 0
             try:
                 if found is None:
                     operation.call = "fixed"
                     result = self._fixed(fields)
+                    flags = 0 if result else _GOES_ON
                 else:
                     call = operation.call = found[0]
                     outcome = short(fields) if call == "connect" else found[1](caller, fields[6:])
                     if isinstance(outcome, Work):
                         self._later(outcome)
                         continue
+                    if outcome is None:  # about files: the kernel's to do; of a connect it never is
+                        outcome, flags = 0, _GOES_ON
                     result = outcome
             except AnswerError as error:
                 result = -error.errno
@@ -158,7 +168,6 @@ class Reader:
                 if result > 0:
                     pack(response, 0, identity, result, 0, 0)
                 else:
-                    flags = _GOES_ON if found is None and not result else 0
                     pack(response, 0, identity, 0, result, flags)
                 try:
                     ioctl(descriptor, n.SECCOMP_IOCTL_NOTIF_SEND, response)

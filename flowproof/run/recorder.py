@@ -29,6 +29,7 @@ from flowproof.run.channel import Channel
 from flowproof.run.command import Command
 from flowproof.run.contain import contain
 from flowproof.run.descendants import Descendants
+from flowproof.run.file_canary import file_canary
 from flowproof.run.kernel import Kernel
 from flowproof.run.launch import Spawn, error_text
 from flowproof.run.selftest import self_test
@@ -59,7 +60,7 @@ _INSTRUCTION = Struct("=HBBI")  # struct sock_filter
 _SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
-CARRIED_LANES = frozenset({"connect"})
+CARRIED_LANES = frozenset({"connect", "files"})
 """The lanes that this runner engages."""
 
 
@@ -154,7 +155,8 @@ class _Run:
             return
         trapped = frozenset(call.call for call in program.trapped)
         self._account.planned = canaries(bound.tables, bound.decisions, trapped)
-        if not self._account.planned:
+        self._account.planned_file = file_canary(trapped)
+        if not self._account.planned and self._account.planned_file is None:
             self._block(Code.UNASSERTED, "no rule of the control needs to see a call")
             return
         if self._interrupted is not None:
@@ -184,7 +186,7 @@ class _Run:
         elif not CARRIED_LANES.issuperset(artifact.lanes):
             left = ", ".join(sorted(set(artifact.lanes) - CARRIED_LANES))
             self._block(Code.NOT_CARRIED, f"the runner does not carry the lane {left}")
-        elif "connect" not in artifact.lanes:
+        elif not artifact.lanes:
             self._block(Code.UNASSERTED, "no rule of the control engages a lane")
         else:
             return artifact.program
@@ -243,6 +245,7 @@ class _Run:
             command=command,
             environment=command.environment(os.environ),
             canaries=self._account.planned,
+            file_canary=self._account.planned_file,
             stdout_to_stderr=self._stdout_to_stderr,
             seconds=_HANDSHAKE,
         )

@@ -103,8 +103,8 @@ def _odd(event: str, left_out: bool, policy: Policy, rules: tuple[str, ...]) -> 
 
 
 def _unseen(policy: Policy) -> Iterator[Listed]:
-    """Yield what no cell of address and port shows: unix sockets, exceptions that need a binding, and the
-    counting of listens by address.
+    """Yield what no cell of address and port shows: unix sockets, exceptions that need a binding, the
+    counting of listens by address, and attempts at files.
     """
     for rule in policy.rules:
         if rule.meaning is not None:
@@ -121,6 +121,8 @@ def _unseen(policy: Policy) -> Iterator[Listed]:
         counts = rule.action == "listen" and (rule.asserts or rule.verb == "observe")
         if counts and _by_address(rule):
             yield "unsupported", rule.id, "counting", (rule.id,), ("listens by address",)
+        if rule.action == "files" and rule.verb in ("observe", "expect no"):
+            yield "unsupported", rule.id, "counting", (rule.id,), tuple(sorted(rule.operations))
 
 
 def _by_address(rule: Rule) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flowproof.verify import bpf
 from flowproof.verify.cache import cached
+from flowproof.verify.file_calls import NUMBERS as FILES
 from flowproof.verify.found import Counterexample
 from flowproof.verify.require import NUMBERS, argument
 from flowproof.verify.symbolic import Unfollowed, answers
@@ -167,7 +168,12 @@ def _call(requirement: Requirement, words: Words) -> str:
     """Return the call in words; what no comparison looked at is left out."""
     number = words.get(0)
     name = next(
-        (name for name, held in NUMBERS[requirement.arch].items() if held == number),
+        (
+            name
+            for numbers in (NUMBERS, FILES)
+            for name, held in numbers[requirement.arch].items()
+            if held == number
+        ),
         "any call" if number is None else f"call {number:#x}",
     )
     arguments = [

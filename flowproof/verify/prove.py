@@ -8,6 +8,7 @@ from flowproof.addresses import parse_address
 from flowproof.ir.ports import ANY_PORT
 from flowproof.ir.regions import Region, union_all
 from flowproof.values import replace
+from flowproof.verify.files import compare_files
 from flowproof.verify.found import Counterexample, Proof
 from flowproof.verify.reading import Malformed, read_tables
 from flowproof.verify.tables import compare_tables
@@ -37,11 +38,13 @@ def verify(policy: Policy, data: bytes, *, thorough: bool = False) -> Proof | Co
         has, wants = (artifact["control"], artifact["title"]), (policy.control, policy.title)
         return _listed("control and title", has, wants)
     bound = _bound(policy, artifact["hosts"])
+    target = artifact["target"]
     lanes = ["connect"] if bound.actions & {"connect", "listen"} else []
+    if target.startswith("linux-") and _observes_files(policy):
+        lanes.append("files")
     if artifact["lanes"] != lanes:
         return _listed("lanes", artifact["lanes"], lanes)
     ways = 0
-    target = artifact["target"]
     if target.startswith("linux-"):
         from flowproof.verify.programs import compare_program  # noqa: PLC0415  Linux targets only
         from flowproof.verify.require import ARCH, required  # noqa: PLC0415  as above
@@ -98,7 +101,19 @@ def tables_of(
     shown = _compare_bound(bound, artifact, read, thorough=thorough or listed is not None)
     if isinstance(shown, Counterexample):
         return shown
-    return (read, compared, shown) if listed is None else listed
+    if listed is not None:
+        return listed
+    rows = artifact["tables"].get("files", [])
+    if not artifact["target"].startswith("linux-"):
+        return _listed("files", rows, []) if rows else (read, compared, shown)
+    events, difference = compare_files(policy, rows)
+    return difference or (read, replace(compared, cells=compared.cells + events), shown)
+
+
+def _observes_files(policy: Policy) -> bool:
+    return any(
+        rule.action == "files" and rule.verb in ("observe", "expect no") for rule in policy.rules
+    )
 
 
 def _compare_bound(

@@ -7,12 +7,13 @@ linux/audit.h, linux/seccomp.h): a wrong constant in the compiler is not repeate
 from __future__ import annotations
 
 from flowproof.values import Value
-from flowproof.verify.symbolic import FULL, JEQ, JGE
+from flowproof.verify.file_calls import FLAGS, OPENING, needed
+from flowproof.verify.symbolic import FULL, JEQ, JGE, JSET
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from flowproof.ir.model import Policy
-    from flowproof.verify.symbolic import Tests, Words
+    from flowproof.verify.symbolic import Test, Tests, Words
 
 __all__ = ["ALLOWED", "ARCH", "NUMBERS", "REFUSED", "Requirement", "argument", "required"]
 
@@ -62,7 +63,8 @@ _NR, _ARCH = 0, 4
 
 class Requirement(Value):
     """What is required of the program of *arch*: *connect* calls decided, and options that route by source
-    refused; *listen* decided; other *families* seen, and refused where something *refuses*, else counted.
+    refused; *listen* decided; other *families* seen, and refused where something *refuses*, else counted;
+    calls that may amount to one of the file *operations* seen.
     """
 
     arch: str
@@ -70,17 +72,21 @@ class Requirement(Value):
     listen: bool
     families: bool
     refuses: bool
+    operations: frozenset[str] = frozenset()
 
     @property
     def traps(self) -> bool:
         """Whether anything is to be trapped at all."""
-        return self.connect or self.listen
+        return self.connect or self.listen or bool(self.operations)
 
     def decided(self) -> dict[int, str]:
         """Return the numbers whose calls the supervisor decides, by name."""
         numbers = NUMBERS[self.arch]
         names = (*(_DECIDED if self.connect else ()), *(("listen",) if self.listen else ()))
-        return {numbers[name]: name for name in names}
+        return {
+            **{numbers[name]: name for name in names},
+            **needed(self.arch, self.operations),
+        }
 
     def fixed(self) -> dict[int | None, tuple[str, str, str | None]]:
         """Return (event, special entry, errno) of what a fixed reply answers, by number; number None:
@@ -132,12 +138,29 @@ class Requirement(Value):
         if name == "setsockopt" and self.connect:
             pair = (word[argument(1)], word[argument(2)])
             return REFUSED if pair in ROUTING else ALLOWED
-        return ALLOWED
+        return self._file_call(word) if self.operations else ALLOWED
+
+    def _file_call(self, word: Words) -> tuple[str, ...]:
+        """Return the class of a call that is about no socket: an opening one by its flags."""
+        name = needed(self.arch, self.operations).get(word[_NR])
+        if name is None:
+            return ALLOWED
+        if name in FLAGS and not word[argument(FLAGS[name])] & self._opening:
+            return ALLOWED
+        return ("decided", name)
+
+    @property
+    def _opening(self) -> int:
+        """The flags of which one makes an open one of the operations."""
+        flags = 0
+        for operation in self.operations & OPENING.keys():
+            flags |= OPENING[operation]
+        return flags
 
     def tests(self) -> Tests:
         """Return the comparisons that `of` makes with each word."""
-        numbers = {*NUMBERS[self.arch].values(), *IO_URING}
-        return {
+        numbers = {*NUMBERS[self.arch].values(), *IO_URING, *self.decided()}
+        tests: dict[int, set[Test]] = {
             _ARCH: {(FULL, JEQ, ARCH[self.arch])},
             _NR: {(FULL, JEQ, number) for number in numbers} | {(FULL, JGE, _X32)},
             argument(0): {(FULL, JEQ, value) for value in (_UNIX, _INET, _INET6, _NETLINK)},
@@ -148,6 +171,10 @@ class Requirement(Value):
             argument(4): {(FULL, JEQ, 0)},
             argument(4, high=True): {(FULL, JEQ, 0)},
         }
+        if self._opening:
+            for index in FLAGS.values():
+                tests[argument(index)].add((FULL, JSET, self._opening))
+        return tests
 
 
 _NAMES = {arch: {number: name for name, number in held.items()} for arch, held in NUMBERS.items()}
@@ -176,7 +203,8 @@ def required(policy: Policy, arch: str) -> Requirement:
 
     Connects are decided where a `connect` rule is written, listens where a `listen` rule is or a `connect`
     rule denies (off loopback a listen is refused then). Other socket families are refused there, and counted
-    where a rule that is no `allow` is about anything.
+    where a rule that is no `allow` is about anything. File operations are seen where a rule observes or
+    expects none of them; what refuses them is carried by no program.
     """
     connect = any(rule.action == "connect" and rule.meaning is None for rule in policy.rules)
     denies = any(
@@ -189,4 +217,12 @@ def required(policy: Policy, arch: str) -> Requirement:
         for rule in policy.rules
         if rule.action == "connect" and rule.meaning is None and rule.verb != "allow"
     )
-    return Requirement(arch, connect, listen or denies, denies or bare, denies)
+    operations = {
+        operation
+        for rule in policy.rules
+        if rule.verb in ("observe", "expect no")
+        for operation in rule.operations
+    }
+    return Requirement(
+        arch, connect, listen or denies, denies or bare, denies, frozenset(operations)
+    )

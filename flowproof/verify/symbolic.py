@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from flowproof.values import Value
 from flowproof.verify import bpf
+from flowproof.verify.computed import compares_unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     Words = Mapping[int, int]
     Shape = tuple[str, int, int]  # word offset mask | constant value 0 | unknown 0 0
 
-__all__ = ["FULL", "JEQ", "JGE", "Answer", "Unfollowed", "answers", "cells"]
+__all__ = ["FULL", "JEQ", "JGE", "JSET", "Answer", "Unfollowed", "answers", "cells"]
 
 FULL = 0xFFFFFFFF
 JEQ, JGT, JGE, JSET = 0x15, 0x25, 0x35, 0x45
@@ -94,8 +95,15 @@ def answers(
     bpf.check(program)
     met, unfollowed = _met(program)
     yield from _searched(program, wanted, tests, met, {})
-    if unfollowed is not None:  # no proof; a difference may still be found among the small numbers
-        yield from _searched(program, wanted, tests, met, {0: range(_SMALL)})
+    if unfollowed is None:
+        return
+    left = (
+        False  # a proof all the same, where all that is computed comes from a number that is tried
+    )
+    for answer in _searched(program, wanted, tests, met, {0: range(_SMALL)}):
+        yield answer
+        left = left or compares_unknown(program, answer.words, _SMALL)
+    if left:
         raise unfollowed
 
 

@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from flowproof.ir.places import Places, _Automaton, glob_pattern
+from flowproof.globs import _Automaton, glob_pattern
+from flowproof.ir.places import Places
 
 
 @pytest.mark.parametrize(

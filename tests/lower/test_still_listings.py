@@ -161,6 +161,10 @@ class _Two:
                 return "place"
             case "Fidelity":
                 return "fixed meaning" if " meaning:" in line or ".implied." in line else None
+            case "Differences" if " meaning:" in line:
+                return "fixed meaning"
+            case "Differences":
+                return "difference" if self._about_listens() else None
             case "Program" | "Program head" | "In" | "Answered" | "Answered head":
                 return None if self.same_program else "dispatch tree"
             case "Filters" if any(
@@ -174,7 +178,14 @@ class _Two:
                 return "section"  # the heads of columns: there was no filter before
             case "Filters head":
                 return "count"
-            case "Rules head" | "Fidelity head" | "Decisions head" | "Bound head" | "Written head":
+            case (
+                "Rules head"
+                | "Fidelity head"
+                | "Differences head"
+                | "Decisions head"
+                | "Bound head"
+                | "Written head"
+            ):
                 return "section" if not self._both(section) else None
             case _ if section in PLANES:
                 return self._decision(section, line, after)
@@ -184,6 +195,16 @@ class _Two:
 
     def _both(self, section: str) -> bool:
         return all(section in held for held in self.sections)
+
+    def _about_listens(self) -> bool:
+        """Tell whether a rule about listens is new or gone, one of the compiler's among them: what a target
+        makes of listens that it cannot tell apart is another thing then.
+        """
+        return any(
+            rule.action == "listen" and rule.id in self.new
+            for artifact in self.artifacts
+            for rule in artifact.rules
+        )
 
     def _layer(self, name: str) -> bool:
         """Tell whether what a layer is there for has changed: its rules, the listens, or the fixed meanings."""

@@ -430,6 +430,17 @@ def test_a_lane_that_was_left_out_with_all_that_it_amounts_to_differs(tmp_path: 
     ]
 
 
+def test_a_lane_that_no_rule_needs_may_be_absent_and_one_that_a_rule_needs_not(
+    tmp_path: Path,
+) -> None:
+    def about_files(shape: Any) -> None:  # noqa: ANN401  JSON
+        shape["rules"][0].update(lane="files")
+
+    assert "the command started, and the lane `files` has no file" in differing(
+        tmp_path, about_files
+    )
+
+
 def test_a_record_under_the_name_of_another_run_differs(tmp_path: Path) -> None:
     folder = write_run(tmp_path)
     later = folder.rename(folder.with_name("2099-01-01T00-00-00.000000Z-000000"))

@@ -224,7 +224,10 @@ def contained(
 ) -> Iterator[Run]:
     """Run *work* in a child under the filter; its result (JSON) comes back through a pipe."""
     run = Run()
-    raw = b"".join(struct.pack("=HBBI", i.code, i.jt, i.jf, i.k) for i in program().instructions)
+    judged = policy or bound()
+    held = judged.artifact.program
+    assert held is not None
+    raw = b"".join(struct.pack("=HBBI", i.code, i.jt, i.jf, i.k) for i in held.instructions)
     answer, told = os.pipe()
     number, numbered = os.pipe()
     going, go = os.pipe()
@@ -260,8 +263,8 @@ def contained(
     supervisor = Supervisor(
         kernel,
         listener,
-        policy or bound(),
-        program(),
+        judged,
+        held,
         run.events.extend,
         run.counters,
         lambda at: int((at - begun) * 1000),

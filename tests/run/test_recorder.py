@@ -760,7 +760,7 @@ def test_another_platform_says_so_and_exits_3(
 
 
 def test_a_lane_that_the_runner_does_not_carry_stops_the_run(tmp_path: Path) -> None:
-    outcome = do(tmp_path, replace(never(), lanes=("connect", "files")), command("true"))
+    outcome = do(tmp_path, replace(never(), lanes=("connect", "execute")), command("true"))
     assert verdict(outcome) == (CAPABILITY, Code.NOT_CARRIED, ExitCode.CAPABILITY)
 
 

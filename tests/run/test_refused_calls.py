@@ -89,6 +89,7 @@ AS_BARE = {
     "ended": "asked of a process that hides its descriptors, which is a fault already",
     "reach": "prepares other calls; a staged kernel is asked by its methods",
     "close": "an own descriptor",
+    "located": "the quick way to where a path leads; refused, it is found step by step",
     "shutdown": "ends a call whose program is gone",
 }
 """Calls whose refusal is no fault, and why."""
@@ -111,6 +112,15 @@ ELSEWHERE = {
     "tgkill": "test_supervisor.py",
     "assume": "tests/enforce/test_outer_filter.py",
     "send_timeout": "test_supervisor.py",
+    "same_mounts": "test_file_calls.py",
+    "same_users": "test_resolved_paths.py",
+    "root_of": "test_file_calls.py",
+    "folder_of": "test_resolved_paths.py",
+    "open_file": "test_resolved_paths.py",
+    "link_of": "test_resolved_paths.py",
+    "entry": "test_file_calls.py",
+    "target": "test_resolved_paths.py",
+    "is_procfs": "test_resolved_paths.py",
 }
 """Calls that are refused in other tests."""
 

@@ -563,7 +563,7 @@ def test_the_canary_is_told_as_such_and_counts_as_nobody_s() -> None:
             time.sleep(0.005)
         run.supervisor.canary_pid = None
         assert run.wait() == [ECONNREFUSED, ECONNREFUSED]
-    assert run.events[0] == ("canary", True, 2)
+    assert run.events[0] == ("canary", True, 2, "probe", "127.0.0.2")
     assert [event[4] for event in run.attempts] == ["probe"]
 
 

@@ -67,6 +67,19 @@ def test_a_refusal_by_address_that_is_not_carried_is_listed_as_let_through() -> 
     assert found["n", "counting"] == ("unsupported", ("listens by address",))
 
 
+def test_attempts_at_files_that_only_linux_sees_are_listed() -> None:
+    rules = {
+        "d": "expect no destroy under /srv",
+        "w": "observe write anywhere",
+        "n": "deny write under /etc",  # no target refuses it
+        "r": "never connect to anything else",
+    }
+    found = _differences(rules)
+    assert found["d", "counting"] == ("unsupported", ("delete", "rename", "truncate"))
+    assert found["w", "counting"] == ("unsupported", ("write",))
+    assert not [place for place in found if place[0] == "n"]
+
+
 def test_what_is_refused_by_another_rule_is_listed() -> None:
     found = _differences({"n": "deny listen on 10.0.0.1:8080", "r": "deny listen on anything else"})
     assert found["n", "listen4"] == ("other-rule", ("10.0.0.1 port 8080",))
@@ -336,7 +349,7 @@ def test_the_artifact_the_listing_and_the_table_of_all_targets_name_it(
     assert main(["compile", flow, *REPORT, "--target", "all"]) == 0
     table = capsys.readouterr().out
     for text in (listing, table):
-        (line,) = [line for line in text.splitlines() if "10.0.0.9 port 80 " in line]
+        (line,) = [line for line in text.splitlines() if "10.0.0.9 port 80:" in line]
         assert "over-blocks" in line
         assert "let through by no rule; here refused by t.f.implied.listen" in line
     assert main(["compile", flow, *REPORT, "--target", "all", "--emit", "json"]) == 0

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
-_CARRIED = ("connect",)
-"""The lanes that this version enforces."""
+_CARRIED = {"connect": "enforced", "files": "observed"}
+"""The lanes that this version carries, and how well."""
 _INDENT = " " * 10
 
 
@@ -77,7 +77,9 @@ def _tier(lane: str, capabilities: tuple[Capability, ...]) -> str:
     lacks = lacking(capabilities)
     if Code.NOT_SECLUDED in lacks:
         return "none (NOT_SECLUDED)"
-    return "observed (NOT_SHIELDED)" if lacks else "enforced"
+    if lacks:
+        return "observed (NOT_SHIELDED)" if _CARRIED[lane] == "enforced" else _CARRIED[lane]
+    return _CARRIED[lane]
 
 
 def _told(

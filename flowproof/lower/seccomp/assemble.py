@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flowproof.artifact.model import Instruction
-from flowproof.lower.seccomp.bpf import JA, JEQ, JGE
+from flowproof.lower.seccomp.bpf import JA, JEQ, JGE, JSET
 from flowproof.lower.seccomp.numbers import BPF_MAXINSNS
 from flowproof.values import Value, replace
 
@@ -129,7 +129,7 @@ def _within_reach(steps: list[Step]) -> list[Step]:
     """
     labels = {step.label for step in steps if step.label is not None}
     for at in range(len(steps) - 1, -1, -1):
-        if steps[at].code not in (JEQ, JGE) or not _far(steps, at, labels):
+        if steps[at].code not in (JEQ, JGE, JSET) or not _far(steps, at, labels):
             continue
         for side in ("then", "otherwise"):
             target = getattr(steps[at], side)

@@ -12,6 +12,7 @@ from flowproof.lower.seccomp.numbers import (
     BPF_JEQ,
     BPF_JGE,
     BPF_JMP,
+    BPF_JSET,
     BPF_K,
     BPF_LD,
     BPF_RET,
@@ -24,13 +25,14 @@ if TYPE_CHECKING:
 
     from flowproof.artifact.model import Instruction
 
-__all__ = ["AND", "JA", "JEQ", "JGE", "LOAD", "MNEMONICS", "RETURN", "decode", "encode"]
+__all__ = ["AND", "JA", "JEQ", "JGE", "JSET", "LOAD", "MNEMONICS", "RETURN", "decode", "encode"]
 
 LOAD = BPF_LD | BPF_W | BPF_ABS
 AND = BPF_ALU | BPF_AND | BPF_K
 JA = BPF_JMP | BPF_JA
 JEQ = BPF_JMP | BPF_JEQ | BPF_K
 JGE = BPF_JMP | BPF_JGE | BPF_K
+JSET = BPF_JMP | BPF_JSET | BPF_K
 RETURN = BPF_RET | BPF_K
 
 MNEMONICS: dict[int, str] = {
@@ -39,6 +41,7 @@ MNEMONICS: dict[int, str] = {
     JA: "ja",
     JEQ: "jeq",
     JGE: "jge",
+    JSET: "jset",
     RETURN: "ret",
 }
 """The codes that this backend emits, and how the kernel's documentation spells them."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from flowproof.lower.files import file_rows
 from flowproof.lower.manifest import artifact
 from flowproof.lower.seccomp.fidelity import fidelity
 from flowproof.lower.seccomp.plan import plan
 from flowproof.lower.seccomp.program import program
+from flowproof.lower.tables import tables
+from flowproof.values import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,12 +28,14 @@ def compile_linux(
     *bound* is the policy with names that *hosts* turned into addresses.
     """
     planned = plan(bound)
+    decisions = replace(tables(bound), files=file_rows(bound))
     return artifact(
         policy,
         target,
         bound=bound,
         hosts=hosts,
         fidelity=fidelity(policy, planned),
-        traps=planned.traps,
+        lanes=planned.lanes,
+        decisions=decisions,
         program=program(planned, target.removeprefix("linux-")),
     )

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from flowproof.artifact.model import Fidelity
-from flowproof.lower.fidelity import FidelityClass, action_findings, row, symbol_findings
+from flowproof.lower.fidelity import (
+    FidelityClass,
+    Finding,
+    action_findings,
+    row,
+    symbol_findings,
+)
+from flowproof.lower.files import observed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from flowproof.ir.model import Policy
+    from flowproof.ir.model import Policy, Rule
     from flowproof.lower.seccomp.plan import Plan
 
 __all__ = ["fidelity"]
@@ -19,8 +26,25 @@ _EXACT = FidelityClass.EXACT.value
 
 def fidelity(policy: Policy, plan: Plan) -> tuple[Fidelity, ...]:
     """Return a row for each rule, in order, and one for each fixed meaning that is in force."""
-    rules = (row(rule, (*action_findings(rule), *symbol_findings(rule))) for rule in policy.rules)
+    rules = (row(rule, (*_carriage(rule), *symbol_findings(rule))) for rule in policy.rules)
     return (*rules, *_meanings(policy, plan))
+
+
+def _carriage(rule: Rule) -> Iterator[Finding]:
+    """Yield how well the action of *rule* is carried, where that is not exactly."""
+    if observed(rule):
+        yield Finding(
+            FidelityClass.OBSERVED,
+            "attempts by path are seen and not prevented: a path is read before the kernel reads it"
+            " again, and a file that is open already is written to unseen",
+        )
+    elif rule.action == "files":
+        yield Finding(
+            FidelityClass.UNSUPPORTED,
+            "file operations are not refused by this version: `expect no` and `observe` see them",
+        )
+    else:
+        yield from action_findings(rule)
 
 
 def _meanings(policy: Policy, plan: Plan) -> Iterator[Fidelity]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from flowproof.lower import listing as common
-from flowproof.lower.seccomp.bpf import AND, JA, JEQ, JGE, LOAD, MNEMONICS, RETURN
+from flowproof.lower.file_listing import file_lines
+from flowproof.lower.seccomp.bpf import AND, JA, JEQ, JGE, JSET, LOAD, MNEMONICS, RETURN
+from flowproof.lower.seccomp.file_calls import AMOUNTS_TO, FLAGS
 from flowproof.lower.seccomp.numbers import SYSCALLS
 
 TYPE_CHECKING = False
@@ -30,7 +32,8 @@ def listing(artifact: Artifact) -> str:
         list(common.fidelity(artifact)),
         list(common.symbols(artifact)),
         list(_program(program)),
-        list(common.tables(artifact)) if artifact.lanes else [],
+        list(common.tables(artifact)) if "connect" in artifact.lanes else [],
+        list(file_lines(artifact)),
         list(_cached(program)),
         list(common.places(artifact)),
     ]
@@ -45,7 +48,17 @@ def _summary(program: Program) -> Iterator[str]:
     calls = [
         "sendto with an address" if call.call == "sendto" else call.call for call in program.trapped
     ]
-    yield f"  decided by the supervisor: {', '.join(calls)}"
+    decided: list[str] = []
+    seen: list[str] = []
+    for words, call in zip(calls, program.trapped, strict=True):
+        (seen if call.call in AMOUNTS_TO else decided).append(words)
+    if decided:
+        yield f"  decided by the supervisor: {', '.join(decided)}"
+    if seen:
+        opening = [call for call in seen if call in FLAGS]
+        yield f"  seen by the supervisor and let through: {', '.join(seen)}"
+        if opening:
+            yield f"    {', '.join(opening)} where the flags ask for it"
     for special in dict.fromkeys(reply.special for reply in program.fixed):
         events = [reply.event for reply in program.fixed if reply.special == special]
         errno = next(reply.errno for reply in program.fixed if reply.special == special)
@@ -114,7 +127,7 @@ def _operation(at: int, step: Instruction) -> str:
             return f"{name} {step.k:#x}"
         case _ if step.code == JA:
             return f"{name} {at + 1 + step.k:04}"
-        case _ if step.code in (JEQ, JGE):
+        case _ if step.code in (JEQ, JGE, JSET):
             return f"{name} {step.k:#x} ? {at + 1 + step.jt:04} : {at + 1 + step.jf:04}"
         case _ if step.code == RETURN:
             return f"{name} {step.k:#x}"

@@ -84,6 +84,11 @@ __X32_SYSCALL_BIT = 0x40000000
 # asm-generic/errno-base.h
 EPERM = 1
 
+# asm-generic/fcntl.h
+O_ACCMODE = 3
+O_CREAT = 64
+O_TRUNC = 0x200
+
 # bits/socket.h
 AF_UNIX = 1
 AF_INET = 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from flowproof.ir.model import OPERATIONS
+from flowproof.lower.files import observed
 from flowproof.values import Value
 
 TYPE_CHECKING = False
@@ -20,7 +22,8 @@ class Plan(Value):
     route by source fail in the kernel. *listen*: listen is.
     *families*: socket and socketpair pass an allow-list; what does not pass is refused, or goes on where
     it is only counted (*refuses*). *foreign*: another ABI gets a fixed reply.
-    *io_uring*: its calls fail in the kernel.
+    *io_uring*: its calls fail in the kernel. *files*: file operation → the rules that need to see it; only
+    what is observed, nothing is refused.
     """
 
     connect: tuple[int, ...]
@@ -29,11 +32,18 @@ class Plan(Value):
     foreign: tuple[int, ...]
     io_uring: tuple[int, ...]
     refuses: bool
+    files: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
     @property
     def traps(self) -> bool:
         """Whether anything is trapped at all."""
-        return bool(self.connect or self.listen or self.foreign)
+        return bool(self.lanes)
+
+    @property
+    def lanes(self) -> tuple[str, ...]:
+        """The lanes that a run engages."""
+        connect = ("connect",) if self.connect or self.listen else ()
+        return (*connect, "files") if self.files else connect
 
 
 def plan(policy: Policy) -> Plan:
@@ -65,7 +75,13 @@ def plan(policy: Policy) -> Plan:
     if policy.connect_denies:  # off loopback a listen is refused as soon as a connect rule denies
         implied = where(lambda rule: rule.meaning == "listen")
         listen = tuple(sorted({*listen, *implied})) or refusing
-    trapped = tuple(sorted({*connect, *listen}))
+    seen = where(observed)
+    files = tuple(
+        (operation, rules)
+        for operation in OPERATIONS
+        if (rules := tuple(at for at in seen if operation in policy.rules[at].operations))
+    )
+    trapped = tuple(sorted({*connect, *listen, *(rule for _, held in files for rule in held)}))
     return Plan(
         connect=connect,
         listen=listen,
@@ -74,4 +90,5 @@ def plan(policy: Policy) -> Plan:
         foreign=where(stands_for("foreign-abi")) or trapped,
         io_uring=where(stands_for("io-uring")) or trapped,
         refuses=policy.connect_denies,
+        files=files,
     )

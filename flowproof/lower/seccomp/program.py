@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from flowproof.artifact.files import OPERATIONS
 from flowproof.artifact.model import FixedReply, Program, RefusedCall, RefusedOption, TrappedCall
 from flowproof.lower.seccomp.assemble import Leaf, Step, assemble, tree
 from flowproof.lower.seccomp.bpf import AND, JEQ, LOAD, RETURN
+from flowproof.lower.seccomp.file_calls import file_leaves, file_steps, file_traps
 from flowproof.lower.seccomp.numbers import (
     __X32_SYSCALL_BIT,
     AF_INET,
@@ -33,10 +35,11 @@ from flowproof.lower.seccomp.numbers import (
     SOCK_STREAM,
     SYSCALLS,
 )
+from flowproof.values import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from flowproof.lower.seccomp.plan import Plan
 
@@ -70,13 +73,14 @@ _SOCKET = "socket"
 _OPTION = "option"
 _ROUTE = "route"
 
-# Parts of the program, as `Program.causes` names them; what routes by source is a part of connect.
+# Parts of the program, as `Program.causes` names them; what routes by source is a part of connect, and each
+# file operation is a part of its own.
 _CONNECT = ("connect",)
 _LISTEN = ("listen",)
 _FAMILIES = ("families",)
 _FOREIGN_ABI = ("foreign-abi",)
 _IO_URING_CALLS = ("io-uring",)
-_ORDER = (*_CONNECT, *_LISTEN, *_FAMILIES, *_FOREIGN_ABI, *_IO_URING_CALLS)
+_ORDER = (*_CONNECT, *_LISTEN, *_FAMILIES, *_FOREIGN_ABI, *_IO_URING_CALLS, *OPERATIONS)
 
 
 def program(plan: Plan, arch: str) -> Program:
@@ -85,7 +89,8 @@ def program(plan: Plan, arch: str) -> Program:
         only = Step(RETURN, SECCOMP_RET_ALLOW, "allow: no rule needs to see a system call")
         return Program(arch, assemble([only]), (), (), ())
     numbers = SYSCALLS[arch]
-    leaves = _leaves(plan, arch)
+    files = file_traps(plan, arch)
+    leaves = _leaves(plan, arch, files)
     name_of = {number: name for name, number in numbers.items()}
     steps = [
         *_prologue(plan, arch),
@@ -93,10 +98,12 @@ def program(plan: Plan, arch: str) -> Program:
         *(_sendto() if plan.connect else ()),
         *(_socket() if plan.families else ()),
         *(_option() if plan.connect else ()),
+        *file_steps(plan, files),
         *_returns(plan),
     ]
     trapped = [(numbers[call], call) for call in _DECIDED if plan.connect]
     trapped += [(numbers["listen"], "listen")] if plan.listen else []
+    trapped += [(numbers[call], call) for call in files]
     fixed = [FixedReply("foreign-abi", None, "EPERM", "foreign-abi")]
     if plan.families:
         fixed += [
@@ -120,7 +127,8 @@ def program(plan: Plan, arch: str) -> Program:
 
 def _causes(plan: Plan) -> dict[str, tuple[int, ...]]:
     held = (plan.connect, plan.listen, plan.families, plan.foreign, plan.io_uring)
-    return {name: rules for name, rules in zip(_ORDER, held, strict=True) if rules}
+    parts = zip(_ORDER, held, strict=False)
+    return {**{name: rules for name, rules in parts if rules}, **dict(plan.files)}
 
 
 def _words(number: int, name_of: dict[int, str]) -> str:
@@ -132,7 +140,7 @@ def _words(number: int, name_of: dict[int, str]) -> str:
     return str(number)
 
 
-def _leaves(plan: Plan, arch: str) -> list[Leaf]:
+def _leaves(plan: Plan, arch: str, files: Mapping[str, tuple[str, ...]]) -> list[Leaf]:
     """Return the runs of numbers with one destiny each, in order, from 0 on."""
     numbers = SYSCALLS[arch]
     special: dict[int, tuple[str, tuple[str, ...]]] = {}
@@ -146,6 +154,8 @@ def _leaves(plan: Plan, arch: str) -> list[Leaf]:
         special[numbers["socket"]] = special[numbers["socketpair"]] = (_SOCKET, _FAMILIES)
     if plan.connect:  # what is counted is not on the wire either
         special[numbers["setsockopt"]] = (_OPTION, _CONNECT)
+    for call, where in file_leaves(files).items():
+        special[numbers[call]] = where
     for call in _IO_URING:
         special[numbers[call]] = (_EPERM, _IO_URING_CALLS)
     # x86_64 numbers with the x32 bit are calls of another ABI under the same arch value; every number
@@ -155,7 +165,9 @@ def _leaves(plan: Plan, arch: str) -> list[Leaf]:
     found: list[Leaf] = []
     for first in sorted({0, *special, *(number + 1 for number in special), *ends}):
         label, causes = special.get(first) or ends.get(first) or (_ALLOW, ())
-        if not found or (found[-1].label, found[-1].causes) != (label, causes):
+        if found and found[-1].label == label:  # one run, whoever asks for a part of it
+            found[-1] = replace(found[-1], causes=_union(found[-1].causes, causes))
+        else:
             found.append(Leaf(first, label, causes))
     return found
 
@@ -165,7 +177,8 @@ def _union(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _decided(plan: Plan) -> tuple[str, ...]:
-    return (*(_CONNECT if plan.connect else ()), *(_LISTEN if plan.listen else ()))
+    files = (operation for operation, _ in plan.files)
+    return (*(_CONNECT if plan.connect else ()), *(_LISTEN if plan.listen else ()), *files)
 
 
 def _prologue(plan: Plan, arch: str) -> Iterator[Step]:

@@ -33,7 +33,7 @@ def compile_windows(
         bound=bound,
         hosts=hosts,
         fidelity=rows,
-        traps=bool(policy.actions & {"connect", "listen"}),
+        lanes=("connect",) if policy.actions & {"connect", "listen"} else (),
         decisions=decisions,
         filters=filters,
         differences=differences(bound, decisions, rows),

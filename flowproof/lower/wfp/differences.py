@@ -15,6 +15,7 @@ from flowproof.ir import ports as port_sets
 from flowproof.ir.cells import cell_words
 from flowproof.ir.ports import LAST_PORT
 from flowproof.ir.regions import Region, union_all
+from flowproof.lower.files import observed
 from flowproof.lower.wfp.families import MAPPED
 from flowproof.lower.wfp.filters import listen_ports, refused_listens
 from flowproof.values import Value
@@ -242,6 +243,11 @@ def _beside(at: int, rule: Rule) -> Iterator[Difference]:
     ):
         told = ("listens by address",)
         yield Difference("unsupported", rule.id, "counting", (at,), "counted", "not counted", told)
+    if observed(rule):  # by what Linux does; here nothing sees a file
+        seen = tuple(sorted(rule.operations))
+        yield Difference(
+            "unsupported", rule.id, "counting", (at,), "attempts seen", "not seen", seen
+        )
 
 
 def _written(symbol: Symbol) -> str:

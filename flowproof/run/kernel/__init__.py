@@ -6,6 +6,7 @@ errno of the call. The package imports on any platform; only calling a method ne
 
 from __future__ import annotations
 
+from flowproof.run.kernel.files import FileCalls
 from flowproof.run.kernel.notification import FILTER_FLAGS, NotificationCalls, WaitKillableError
 from flowproof.run.kernel.process import ProcessCalls
 from flowproof.run.kernel.procfs import ThreadStatus
@@ -22,7 +23,15 @@ _REACHED = frozenset(
 )
 
 
-class Kernel(ProcessCalls, SeclusionCalls, NotificationCalls, TargetCalls, SocketCalls, UnixCalls):
+class Kernel(
+    ProcessCalls,
+    SeclusionCalls,
+    NotificationCalls,
+    TargetCalls,
+    FileCalls,
+    SocketCalls,
+    UnixCalls,
+):
     """The calls of the mechanism, one method each. Safe to share between threads."""
 
     def reach(self) -> Reach:
