@@ -188,6 +188,16 @@ def test_a_page_says_what_to_avoid_what_to_prefer_and_why(page: Path) -> None:
     assert places == sorted(places)
 
 
+def test_a_file_below_the_bare_folder_is_to_be_asked_for_in_both_ways(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.flow.yaml"
+    text = FLOW.replace("  uses: [pack.policy.yaml]\n", "").replace('"true"', '"true", cwd: .')
+    path.write_text(text + "    t.f.kept: expect no delete under ${cwd}\n")
+    assert main(["explain", str(path), f"delete {tmp_path}/a.txt"]) == 0
+    assert "ask for `${cwd}/a.txt` as well" in capsys.readouterr().out
+
+
 BINDING = """\
 name: T
 agent: {command: "true", cwd: .}

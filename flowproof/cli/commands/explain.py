@@ -109,7 +109,8 @@ def _bound_later(event: Event, resolved: Resolved) -> Iterator[str]:
     cwd = os.path.join(folder, agent.cwd) if agent and agent.cwd is not None else os.getcwd()
     for short, long in (("${cwd}", cwd), ("~", os.path.expanduser("~"))):
         below = os.path.normpath(long) + "/"
-        named = any(f"{short}/" in rule.sentence for rule in resolved.policy.rules)
+        written = re.compile(rf"{re.escape(short)}(?:[/,\s]|\Z)")
+        named = any(written.search(rule.sentence) for rule in resolved.policy.rules)
         if named and event.path.startswith(below):
             other = f"{short}/{event.path.removeprefix(below)}"
             yield f"  rules about `{short}` are bound when a run starts: ask for `{other}` as well"
