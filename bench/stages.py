@@ -27,11 +27,14 @@ STAGES = ("document", "ir", "target", "proof", "listing")
 
 def main() -> None:
     """Compile the flow of the command line for one target."""
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m bench.stages FLOW")
     gc.disable()  # as `flowproof compile` does
     report = Report()
     marks = [process_time()]
     suite = load(sys.argv[1], report)
-    assert suite is not None
+    if suite is None or not suite.flows:
+        sys.exit(f"no flow that can be read at {sys.argv[1]}")
     marks.append(process_time())
     resolved = resolve_flow(suite.flows[0], report)
     assert resolved is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Generator
 from pathlib import Path
 
@@ -20,7 +21,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--bless", action="store_true", help="write goldens instead of comparing")
 
 
+_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    # Whoever starts the tests in the background, or by nohup, has them ignored: commands would inherit that.
+    for name in _SIGNALS:
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_IGN:
+            usual = signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL
+            signal.signal(number, usual)
     if config.getoption("--bless") and os.environ.get("CI"):
         raise pytest.UsageError(
             "--bless is refused under CI: goldens are written and read by people"

@@ -66,7 +66,16 @@ def loads(data: bytes | str) -> Artifact:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except ArtifactError:
         raise
-    except (ValueError, RecursionError) as error:  # ValueError: also a number of 5,000 digits
+    except UnicodeEncodeError as error:
+        raise ArtifactError("", "half of a character is no text") from error
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise ArtifactError("", f"no JSON at {place}") from error
+    except UnicodeDecodeError as error:
+        raise ArtifactError("", "no JSON: not UTF-8") from error
+    except RecursionError as error:
+        raise ArtifactError("", "no JSON that an artifact holds: it nests too deep") from error
+    except ValueError as error:  # a number of 5,000 digits
         raise ArtifactError("", f"no JSON: {error}") from error
     return from_json(value)
 

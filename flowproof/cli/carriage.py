@@ -23,8 +23,13 @@ _WAY_OUT = (
 )
 
 
-def report_fidelity(artifact: Artifact, policy: Policy, report: Report, *, strict: bool) -> None:
-    """Report what *artifact* does not carry exactly: errors (exit 3) where *strict*, else warnings."""
+def report_fidelity(
+    artifact: Artifact, policy: Policy, report: Report, *, strict: bool, stopping_only: bool = False
+) -> None:
+    """Report what *artifact* does not carry exactly: errors (exit 3) where *strict*, else notes.
+
+    With *stopping_only* without what stops no compile: for an answer that tells it anyway.
+    """
     spans = _spans(policy)
     for row in artifact.fidelity:
         span = spans.get(row.subject)
@@ -40,7 +45,7 @@ def report_fidelity(artifact: Artifact, policy: Policy, report: Report, *, stric
                     report.note(
                         STOPPING[fidelity], message, span, "a run of it is capability-error"
                     )
-            else:
+            elif not stopping_only:
                 report.note(_NOTED[fidelity], message, span)
 
 

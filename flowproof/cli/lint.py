@@ -1,7 +1,10 @@
-"""What is valid and should still be said: a control that asserts nothing, and what packs open."""
+"""What is valid and should still be said: a control that asserts nothing, what packs open, and an `allow`
+that leaves open what its author may take for shut.
+"""
 
 from __future__ import annotations
 
+from flowproof.addresses import LOOPBACK
 from flowproof.ir.check import judged
 from flowproof.ir.model import OFF_LOOPBACK
 from flowproof.ir.regions import Region
@@ -29,7 +32,27 @@ def lint(resolved: Resolved, report: Report) -> None:
             resolved.place,
             "add a rule that can be judged, such as `never connect to anything else`",
         )
+    _note_loopback(policy, report)
     note_packs(policy, report)
+
+
+def _note_loopback(policy: Policy, report: Report) -> None:
+    """Report an ``allow`` of some of loopback where nothing refuses the rest of it."""
+    loopback = Region.of(LOOPBACK)
+    connects = [rule for rule in policy.rules if rule.action == "connect"]
+    if any(rule.refuses and rule.named.touches(loopback) for rule in connects):
+        return
+    for rule in connects:
+        if rule.verb != "allow" or rule.origin is None:
+            continue
+        within = rule.named & loopback
+        if within and loopback - within:
+            report.note(
+                "FP104",
+                f"`{rule.id}` allows some of loopback, and the rest of it is open as well",
+                rule.origin.span,
+                "to shut the rest, add `deny connect to loopback except` what this rule names there",
+            )
 
 
 def note_packs(policy: Policy, report: Report) -> None:

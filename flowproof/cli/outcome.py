@@ -221,13 +221,16 @@ def _lines(record: RunRecord, attempts: tuple[Attempt, ...], *, whole: bool) -> 
 def _alike(record: RunRecord) -> dict[str, tuple[Verdict | None, str]]:
     """Return the rules that met nothing, with what they came to, where several came to the same.
 
-    A rule that failed, was not shown, or met something always has a line of its own.
+    A rule that failed, was not shown, or met something always has a line of its own; where the command
+    did not even start, what keeps all of them from being shown is said once.
     """
     found: dict[tuple[Verdict | None, str], list[str]] = {}
     for rule in record.rules:
-        if rule.verdict in (None, Verdict.PASS) and rule.hits == Hits() and rule.kind != "implied":
-            came_to = (rule.verdict, claim_words(rule, record.through))
-            found.setdefault(came_to, []).append(rule.id)
+        if rule.hits != Hits():
+            continue
+        held = rule.verdict in (None, Verdict.PASS) and rule.kind != "implied"
+        if held or (record.blocked and rule.verdict is Verdict.CAPABILITY_ERROR):
+            found.setdefault((rule.verdict, _came_to(rule, record)), []).append(rule.id)
     return {
         rule: came_to for came_to, rules in found.items() if len(rules) >= _ALIKE for rule in rules
     }
@@ -247,11 +250,15 @@ def _together(alike: Mapping[str, tuple[Verdict | None, str]]) -> Iterator[Line]
         )
 
 
+def _came_to(rule: RuleRow, record: RunRecord) -> str:
+    return f"not shown ({rule.code.value})" if rule.code else claim_words(rule, record.through)
+
+
 def _rule(rule: RuleRow, record: RunRecord) -> Iterator[Line]:
     """Yield one line for a rule that held, and its sentence as well for one that did not."""
     verdict = "" if rule.verdict is None else f" {rule.verdict.value},"
     style = _COLOURS[rule.verdict] if rule.verdict else ""
-    words = f"not shown ({rule.code.value})" if rule.code else claim_words(rule, record.through)
+    words = _came_to(rule, record)
     place = f" ({_place(rule)})" if rule.place else ""
     yield (("", f"  {rule.id}:"), (style, verdict), ("", f" {printable(words)}"), ("dim", place))
     if rule.verdict is Verdict.FAIL:

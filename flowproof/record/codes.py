@@ -66,8 +66,8 @@ class Code(Enum):
 
 ADVICE: dict[Code, str] = {
     Code.NOT_STARTED: "the command never started, so nothing was shown; see the other reasons",
-    Code.COMMAND_NOT_FOUND: "check `command`, and the PATH that flowproof was started with",
-    Code.COMMAND_EXIT: "make the command end with `expect_exit`, or set `expect_exit` to what is right",
+    Code.COMMAND_NOT_FOUND: "check `command` and `cwd`, and the PATH that flowproof was started with",
+    Code.COMMAND_EXIT: "see from its output why, or set `expect_exit` to the code that is right",
     Code.COMMAND_SIGNAL: "find out what ended the command; a signal is never an expected end",
     Code.COMMAND_TIMEOUT: "raise `timeout`, or make the command end sooner",
     Code.INTERRUPTED: "let the run end by itself",

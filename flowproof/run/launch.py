@@ -235,7 +235,7 @@ def _prepare(spawn: Spawn) -> None:
     try:
         os.chdir(spawn.command.cwd)
     except OSError as error:
-        detail = f"the start folder cannot be entered: {error_text(error)}"
+        detail = f"the folder to start in (`cwd`) cannot be entered: {error_text(error)}"
         raise NotStartedError(Code.COMMAND_NOT_FOUND, detail) from error
     if spawn.stdout_to_stderr:
         os.dup2(2, 1)

@@ -22,6 +22,10 @@ DEFAULT_TIMEOUT = 600.0
 """Ten minutes, in seconds."""
 
 _TIMEOUT = re.compile(r"([0-9]{1,7}(?:\.[0-9]{1,3})?)(s|m|h)")
+_SHELL = frozenset(
+    {*("|", "||", "&", "&&", ";"), *("<", "<<", ">", ">>", "2>", "2>>", "&>", "2>&1", ">&2")}
+)
+"""Words by which a shell joins and redirects, where they stand alone and without quotes."""
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -86,7 +90,26 @@ def _split(line: Text, report: Report) -> tuple[str, ...]:
         return ()
     if not words or not words[0]:
         _empty(line.span, report)
+    _no_shell(line, report)
     return words
+
+
+def _no_shell(line: Text, report: Report) -> None:
+    """Warn of a word that only a shell would not hand to the program."""
+    import shlex  # noqa: PLC0415  only where a command is written as one string
+
+    try:
+        bare = shlex.split(line.value, posix=False)  # a quoted word keeps its quotes, and is meant
+    except ValueError:  # quotes inside of words are read otherwise here
+        return
+    found = next((word for word in bare if word in _SHELL), None)
+    if found is not None:
+        report.warning(
+            "FP227",
+            f"`{found}` is a word of the command: no shell reads it",
+            line.span,
+            "for a shell write a list: `[sh, -c, …]`; to hand the sign to the program, quote it",
+        )
 
 
 def _open(line: Text, report: Report) -> None:

@@ -180,7 +180,7 @@ class _Loader:
                 "name the pack by a shorter path",
             )
             return False
-        way = "a pack is named `*.policy.yaml`"
+        way = "a pack is a file `*.policy.yaml`; `flowproof packs --path` says where those that ship lie"
         near = near_miss(os.path.basename(path), _packs_beside(user))
         self._report.error(
             "FP232",

@@ -166,6 +166,13 @@ def _no_network(text: str, base: str, span: Span, report: Report) -> None:
         report.error(
             "FP401", f"`{base}` in `{text}` is no IPv4 address", span, "as in `10.0.0.0/8`"
         )
+    elif text.startswith(("/", "~/", "./", "../")):
+        report.error(
+            "FP412",
+            f"`{text}` is a path, and a destination is a host and its ports",
+            span,
+            f"a unix socket is `unix:{text}`",
+        )
     else:
         report.error(
             "FP412",

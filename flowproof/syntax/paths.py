@@ -73,4 +73,12 @@ def unix(text: str, span: Span, report: Report) -> str | None:
             span,
             "name each socket",
         )
+    port = re.search(r":[0-9]+\Z", text)
+    if port:
+        report.warning(
+            "FP308",
+            f"`{port[0]}` at the end of `unix:{text}` is of the path: a unix socket has no port",
+            span,
+            f"write `unix:{text[: port.start()]}`",
+        )
     return normalise(text, span, report)

@@ -232,3 +232,27 @@ def test_the_shipped_packs_and_examples_are_valid(capsys: pytest.CaptureFixture[
     packs = [str(path) for path in sorted((root / "policies").glob("*.policy.yaml"))]
     code, data = answer(capsys, str(root / "examples"), *packs)
     assert (code, codes(data)) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("rules", "found"),
+    [
+        (["allow connect to 127.0.0.1:80", "never connect to anything else"], ["FP104"]),
+        (["allow connect tcp to 203.0.113.7:443, localhost:80"], ["FP104"]),
+        (["allow connect to [::1]:80"], ["FP104"]),
+        (["allow connect to 127.0.0.1:80", "never connect to anything"], ["FP104"]),
+        (["allow connect to loopback", "never connect to anything else"], []),
+        (["allow connect to 203.0.113.7:443", "never connect to anything else"], []),
+        (["never connect to loopback except 127.0.0.1:80"], []),
+        (
+            ["allow connect to 127.0.0.1:80", "deny connect to loopback except 127.0.0.1:80"],
+            [],
+        ),
+        (["allow listen on 127.0.0.1:80", "deny connect to 192.0.2.2"], []),
+    ],
+)
+def test_an_allow_of_some_of_loopback_is_noted_where_the_rest_stays_open(
+    rules: list[str], found: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, data = answer(capsys, write(tmp_path, *rules))
+    assert (code, codes(data)) == (0, found)

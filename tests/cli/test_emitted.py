@@ -66,6 +66,23 @@ def test_the_table_has_every_rule_and_every_target(
     assert families.split() == ["meaning:families", "exact", "exact", "not-applicable"]
 
 
+def test_what_stops_no_compile_is_said_once_in_the_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _pack(tmp_path)
+    assert main(["compile", path, "--target", "all"]) == 3
+    table, said = capsys.readouterr()
+    assert "meaning:families, windows: " in table
+    assert "FP113" not in said
+    assert "FP111" in said  # what stops it is said all the same
+    assert main(["compile", path, "--target", "all", "--fidelity", "report"]) == 0
+    assert "FP111" in capsys.readouterr().err
+    assert main(["compile", path, "--target", "windows", "--fidelity", "report"]) == 0
+    assert "FP113" in capsys.readouterr().err
+    assert main(["compile", path, "--target", "all", "-o", str(tmp_path / "out")]) == 3
+    assert "FP113" in capsys.readouterr().err
+
+
 def test_the_table_is_there_as_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["compile", _pack(tmp_path), "--target", "all", "--emit", "json"]
     assert main([*words, "--fidelity", "report"]) == 0

@@ -193,3 +193,99 @@ def test_a_page_says_what_to_avoid_what_to_prefer_and_why(page: Path) -> None:
     assert text.startswith(f"# {page.stem}: ")
     places = [text.index(f"**{word}**") for word in ("Avoid", "Prefer", "Why")]
     assert places == sorted(places)
+
+
+def test_a_file_below_the_bare_folder_is_to_be_asked_for_in_both_ways(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.flow.yaml"
+    text = FLOW.replace("  uses: [pack.policy.yaml]\n", "").replace('"true"', '"true", cwd: .')
+    path.write_text(text + "    t.f.kept: expect no delete under ${cwd}\n")
+    assert main(["explain", str(path), f"delete {tmp_path}/a.txt"]) == 0
+    assert "ask for `${cwd}/a.txt` as well" in capsys.readouterr().out
+
+
+BINDING = """\
+name: T
+agent: {command: "true", cwd: .}
+control:
+  id: t.f
+  rules:
+    t.f.api: allow connect to api.example.com:443
+    t.f.bad: never connect to ${BAD}
+    t.f.db: allow connect to ${DB}:5432
+    t.f.rest: never connect to anything else
+    t.f.socket: allow connect to unix:${STATE}/db.sock
+"""
+
+
+@pytest.mark.parametrize(
+    ("event", "says"),
+    [
+        (
+            "connect tcp 192.0.2.3:443",
+            [
+                "`api.example.com` stands for this address when a run starts: let through by `t.f.api`"
+            ],
+        ),
+        (
+            "connect tcp 192.0.2.3:5432",
+            [
+                "`${DB}` stands for this address when a run starts: let through by `t.f.db`",
+                (
+                    "`${BAD}` stands for this address when a run starts: refused by `t.f.bad`, and counted by"
+                    " `t.f.bad`, `t.f.rest`"
+                ),
+            ],
+        ),
+        (
+            "connect unix:/var/lib/x/db.sock",
+            [
+                "`${STATE}/db.sock` stands for this path when a run starts: let through by `t.f.socket`",
+            ],
+        ),
+    ],
+)
+def test_what_a_run_may_bind_to_the_address_is_said_beside_the_answer(
+    tmp_path: Path, event: str, says: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.flow.yaml"
+    path.write_text(BINDING)
+    assert main(["explain", str(path), event]) == 0
+    out = capsys.readouterr().out
+    assert "refused and counted by `t.f.rest`" in out
+    for line in says:
+        assert f"  but where {line}\n" in out
+
+
+@pytest.mark.parametrize(
+    "event",
+    ["connect tcp api.example.com:443", "connect unix:/run/other.sock", "socket packet"],
+)
+def test_an_answer_that_no_binding_changes_stands_alone(
+    tmp_path: Path, event: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.flow.yaml"
+    path.write_text(BINDING)
+    assert main(["explain", str(path), event]) == 0
+    assert "but where" not in capsys.readouterr().out
+
+
+def test_no_name_is_taken_to_stand_for_an_address_that_keeps_a_run_from_starting(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.flow.yaml"
+    path.write_text(BINDING.replace("t.f.bad: never", "t.f.bad: observe"))
+    assert main(["explain", str(path), "connect tcp 169.254.169.254:443"]) == 0
+    assert "`api.example.com`" not in capsys.readouterr().out
+
+
+def test_many_names_with_one_answer_share_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.flow.yaml"
+    names = ", ".join(f"{letter}.example.com:443" for letter in "abcde")
+    path.write_text(BINDING.replace("api.example.com:443", names))
+    assert main(["explain", str(path), "connect tcp 192.0.2.3:443"]) == 0
+    known = "`a.example.com` or `b.example.com` or `c.example.com` or one of 2 more"
+    assert f"where {known} stands for this address" in capsys.readouterr().out

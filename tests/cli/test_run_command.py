@@ -16,8 +16,10 @@ from handmade_runs import Line, event, rule, write_run
 from flowproof.artifact.model import Artifact
 from flowproof.cli.commands import run as module
 from flowproof.cli.main import main
+from flowproof.record.codes import Code
 from flowproof.record.evidence import read
-from flowproof.record.model import RuleRow
+from flowproof.record.model import Reason, RuleRow
+from flowproof.resources import data_path
 from flowproof.run import recorder
 from flowproof.run.command import Command
 from flowproof.run.recorder import Outcome
@@ -51,6 +53,7 @@ class Recorder:
         self.proven: list[bool] = []
         self.lines: dict[str, tuple[Line, ...]] = {}
         self.more: tuple[RuleRow, ...] = ()
+        self.blocked: tuple[Reason, ...] = ()
         self.progress: recorder.Progress | None = None
 
     def __call__(
@@ -72,7 +75,11 @@ class Recorder:
         rules = (rule(f"{artifact.control}.rest"), *self.more)
         lines = self.lines.get(artifact.control, ())
         proof = "proven" if proven else "claimed"
-        folder = str(write_run(self.folder, artifact.control, rules, lines, proof=proof))
+        folder = str(
+            write_run(
+                self.folder, artifact.control, rules, lines, proof=proof, blocked=self.blocked
+            )
+        )
         record = read(folder).record
         assert record is not None
         return Outcome(record, folder, record.exit.code, record.exit.because)
@@ -296,6 +303,32 @@ def test_what_was_not_shown_always_has_its_own_line(
     assert main(["run", write()]) == 3
     said = capsys.readouterr().err
     assert all(f"t.f.no-{n}: capability-error, not shown" in said for n in range(5))
+
+
+def test_what_kept_the_command_from_starting_is_said_once_for_all_rules(
+    recorded: Recorder, write: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded.more = tuple(rule(f"t.f.no-{n}", "deny") for n in range(5))
+    recorded.blocked = (Reason(Code.LISTENER_BUSY, "another sandbox holds a listener"),)
+    assert main(["run", write()]) == 3
+    said = capsys.readouterr().err
+    assert "  6 rules that met nothing: capability-error, not shown (LISTENER_BUSY)" in said
+    assert said.count("LISTENER_BUSY: ") == 1  # and what to do
+    assert main(["run", write(), "--verbose"]) == 3
+    assert "t.f.no-4: capability-error, not shown (LISTENER_BUSY)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["--record", ""], ["--record="]])
+def test_a_record_folder_without_a_name_is_a_mistake(
+    recorded: Recorder, write: Callable[..., str], words: list[str]
+) -> None:
+    assert main(["run", write(), *words]) == 2
+    assert not recorded.commands
+
+
+def test_the_record_of_a_shipped_pack_goes_to_the_current_folder(recorded: Recorder) -> None:
+    assert main(["run", data_path("policies", "no-egress.policy.yaml"), "--", "true"]) == 0
+    assert recorded.roots == ["."]
 
 
 def test_progress_is_asked_for_on_a_terminal_only(

@@ -188,8 +188,21 @@ def test_a_prefix_of_thousands_of_digits_is_a_difference(
 def test_what_is_no_artifact_is_a_usage_error(
     flow: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["verify", flow, flow]) == 2
-    assert "is no artifact" in capsys.readouterr().err
+    path = Path(flow).with_name("given.json")
+    for content, says in ((b"{} x", "no JSON at line 1, column 4"), (b"\xff", "not UTF-8")):
+        path.write_bytes(content)
+        assert main(["verify", str(path), flow]) == 2
+        err = capsys.readouterr().err
+        assert "is no artifact" in err
+        assert says in err
+
+
+def test_an_artifact_behind_its_policy_is_told_the_order(
+    flow: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    artifact = str(_artifact(flow, capsys))
+    assert main(["verify", flow, artifact]) == 2
+    assert f"write `flowproof verify {artifact} {flow}`" in capsys.readouterr().err
 
 
 def test_an_artifact_without_a_command_is_a_usage_error(

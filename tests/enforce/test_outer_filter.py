@@ -150,6 +150,7 @@ def test_refused_look_at_unix_sockets_is_a_fault(stage: Stage) -> None:
     said(ran, Code.SOCKET_LIST)
 
 
+@pytest.mark.root
 def test_refused_change_of_identity_is_a_fault(root_stage: Stage) -> None:
     """As root a unix socket is reached with the caller's own rights, which takes a setresuid."""
     path = str(root_stage.folder / "outside.sock")

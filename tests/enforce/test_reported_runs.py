@@ -267,7 +267,8 @@ def test_asn_05_a_lookup_off_the_host_is_refused_and_recorded(stage: Stage) -> N
 def test_asn_06_what_was_not_enforced_says_why_and_shows_no_pass(stage: Stage) -> None:
     """anthropics/claude-code#84833."""
     path = stage.flow(Y0, stage.program("reach.py", *ALLOWED))
-    words = stage.product.flowproof("run", str(path), "--record", str(stage.folder / "records"))
+    records = str(stage.folder / "records")
+    words = stage.product.flowproof("run", str(path), "--record", records, "--verbose")
     ran = stage.execute([*without(stage, "pidfd_getfd"), *words])
     assert ran.code == 3, ran
     assert f"{CONTROL}.rest: capability-error, not shown (CHILD_DESCRIPTOR)" in ran.stderr, ran

@@ -418,7 +418,10 @@ def test_an_attempt_stands_whatever_the_end(tmp_path: Path) -> None:
         ),
         (command("/"), "cannot be executed: EACCES"),
         (command("/etc/hostname/x"), "ENOTDIR"),
-        (command("true", cwd="/no/such/folder"), "the start folder cannot be entered: ENOENT"),
+        (
+            command("true", cwd="/no/such/folder"),
+            "the folder to start in (`cwd`) cannot be entered: ENOENT",
+        ),
     ],
 )
 def test_a_command_that_cannot_be_executed_never_started(

@@ -144,6 +144,8 @@ def test_a_command_is_split_as_a_shell_splits_words(
         ("command: ['', a]", "FP224", "''"),
         ("command: ['a', \"b\\0\"]", "FP224", '"b\\0"'),
         ("command: {a: b}", "FP222", "{a: b}"),
+        ("command: a | b", "FP227", "a | b"),
+        ("command: a 2>&1", "FP227", "a 2>&1"),
         ("command: ~", "FP208", "~"),
         ("timeout: 10", "FP223", "10"),
         ("timeout: 0s", "FP223", "0s"),
@@ -175,6 +177,20 @@ def test_what_an_agent_cannot_hold_is_underlined(
     assert error.span is not None
     assert (error.code, error.span.text) == (code, underlined)
     assert error.help
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "command: grep '|' notes.txt",
+        "command: sh -c 'a | b'",
+        'command: sh -c "a && b > c"',
+        "command: [grep, '|', notes.txt]",
+        "command: fetch http://127.0.0.1/?a=1&b=2",
+    ],
+)
+def test_a_sign_of_the_shell_that_is_meant_goes_without_a_word(line: str, tmp_path: Path) -> None:
+    flow_of(agent(line), tmp_path)
 
 
 def test_a_timeout_without_unit_is_told_both_readings(tmp_path: Path) -> None:

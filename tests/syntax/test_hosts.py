@@ -72,7 +72,7 @@ def canonical(text: str) -> str:
         ("unix:@bus", "unix:@bus"),
         ('unix:"@my bus"', 'unix:"@my bus"'),
         ('unix:"/run/a,b"', 'unix:"/run/a,b"'),
-        ("unix:/run/x:80", "unix:/run/x:80"),
+        ("unix:/run/x:80/y", "unix:/run/x:80/y"),
     ],
 )
 def test_a_destination_means_one_thing(written: str, means: str) -> None:
@@ -170,7 +170,8 @@ def test_a_destination_means_one_thing(written: str, means: str) -> None:
         ),
         ("api.example.com/v1", "FP412", "api.example.com/v1", "`api.example.com`"),
         ("api.example.com/24", "FP412", "api.example.com/24", "neither a prefix"),
-        ("/srv", "FP412", "/srv", "no destination"),
+        ("/srv", "FP412", "/srv", "a unix socket is `unix:/srv`"),
+        ("~/db.sock", "FP412", "~/db.sock", "`unix:~/db.sock`"),
         ("anything", "FP413", "anything", "allow connect to anything"),
         ("anything else:443", "FP413", "anything else:443", "leave out"),
         ("10.0.0.1, 10.0.0.2", "FP413", "10.0.0.1, 10.0.0.2", "2 destinations"),

@@ -82,6 +82,7 @@ def test_every_error_of_a_sentence_comes_in_one_go() -> None:
         ("allow connect tcp to unix:/x", [("FP310", "unix:/x")]),
         ("deny connect udp to anything except unix:/x", [("FP310", "unix:/x")]),
         ("deny delete under /srv/*", [("FP308", "/srv/*")]),
+        ("allow connect to unix:/run/db.sock:5432", [("FP308", "unix:/run/db.sock:5432")]),
     ],
 )
 def test_what_does_not_fit_is_underlined(text: str, expected: list[tuple[str, str]]) -> None:

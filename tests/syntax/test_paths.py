@@ -75,3 +75,17 @@ def test_a_star_in_a_socket_path_is_warned_about() -> None:
     report = Report()
     assert unix("/run/*.sock", PLACE, report) == "/run/*.sock"
     assert [d.code for d in report] == ["FP308"]
+
+
+def test_a_port_behind_a_socket_path_is_warned_about() -> None:
+    report = Report()
+    assert unix("/run/db.sock:5432", PLACE, report) == "/run/db.sock:5432"
+    (warning,) = report
+    assert warning.code == "FP308"
+    assert warning.help == "write `unix:/run/db.sock`"
+
+
+def test_a_colon_inside_a_socket_path_goes_without_a_word() -> None:
+    report = Report()
+    assert unix("/run/a:1/db.sock", PLACE, report) == "/run/a:1/db.sock"
+    assert not list(report)

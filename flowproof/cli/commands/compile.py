@@ -42,6 +42,7 @@ def _compile(arguments: Arguments, console: Console) -> int:
     folder = arguments.get("-o")
     assert target is not None
     _check_options(arguments, path, target)
+    tabled = target == "all" and folder is None  # the table has each class with its reason
     report = Report()
     hosts_file = arguments.get("--hosts")
     hosts = None
@@ -57,7 +58,9 @@ def _compile(arguments: Arguments, console: Console) -> int:
             try:
                 for one in TARGETS if target == "all" else (target,):
                     artifact = compile_policy(resolved.policy, one, hosts=hosts)
-                    report_fidelity(artifact, resolved.policy, report, strict=strict)
+                    report_fidelity(
+                        artifact, resolved.policy, report, strict=strict, stopping_only=tabled
+                    )
                     compiled.append(_Compiled(resolved.file, resolved.policy, artifact))
             except DiagnosticsError as unbound:  # a name that `--hosts` does not bind, or may not
                 for diagnostic in unbound.diagnostics:
@@ -65,7 +68,7 @@ def _compile(arguments: Arguments, console: Console) -> int:
                 continue
             note_packs(resolved.policy, report)
     console.diagnose(report)
-    if target == "all" and folder is None and compiled:
+    if tabled and compiled:
         # the table is the answer, whatever stops a compile of one of them
         console.out(_table(arguments, [made.artifact for made in compiled]))
     if report.errors:

@@ -89,7 +89,11 @@ def _event(arguments: Arguments, console: Console) -> int:
     if arguments.json:
         console.out(json_text(_as_data(text, policy, evaluation)))
     else:
-        lines = [*_as_text(event, policy, evaluation), *_bound_later(event, resolved)]
+        lines = [
+            *_as_text(event, policy, evaluation),
+            *_bound_later(event, resolved),
+            *_supposed(event, policy, evaluation),
+        ]
         console.out("\n".join(map(printable, lines)))
     return ExitCode.OK
 
@@ -105,10 +109,33 @@ def _bound_later(event: Event, resolved: Resolved) -> Iterator[str]:
     cwd = os.path.join(folder, agent.cwd) if agent and agent.cwd is not None else os.getcwd()
     for short, long in (("${cwd}", cwd), ("~", os.path.expanduser("~"))):
         below = os.path.normpath(long) + "/"
-        named = any(f"{short}/" in rule.sentence for rule in resolved.policy.rules)
+        written = re.compile(rf"{re.escape(short)}(?:[/,\s]|\Z)")
+        named = any(written.search(rule.sentence) for rule in resolved.policy.rules)
         if named and event.path.startswith(below):
             other = f"{short}/{event.path.removeprefix(below)}"
             yield f"  rules about `{short}` are bound when a run starts: ask for `{other}` as well"
+
+
+def _supposed(event: Event, policy: Policy, evaluation: Evaluation) -> Iterator[str]:
+    """Yield the other answers that hold where a name or a variable stands for the event's address or path."""
+    from flowproof.ir.evaluate import evaluate
+    from flowproof.ir.events import Unix
+    from flowproof.ir.supposed import suppositions
+
+    others: dict[Evaluation, list[str]] = {}
+    for written, supposed in suppositions(policy, event):
+        other = evaluate(supposed, event)
+        if other != evaluation:
+            others.setdefault(other, []).append(f"`{written}`")
+    what = "path" if isinstance(event, Unix) else "address"
+    for other, names in others.items():
+        handled = other.handling.replace("-", " ")
+        by = f" by `{other.by}`" if other.by else ""
+        counting = [f"`{rule_id}`" for rule_id in other.asserting]
+        counted = f", and counted by {', '.join(counting)}" if counting else ""
+        more = [f"one of {len(names) - 3} more"] if len(names) > 3 else []
+        known = " or ".join([*names[:3], *more])
+        yield f"  but where {known} stands for this {what} when a run starts: {handled}{by}{counted}"
 
 
 def _as_data(text: str, policy: Policy, evaluation: Evaluation) -> dict[str, object]:

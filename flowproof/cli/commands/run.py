@@ -94,6 +94,8 @@ def _proved(plan: _Planned, console: Console) -> _Planned | None:
 def _check_options(arguments: Arguments, path: str) -> None:
     seconds_of(arguments)
     exit_of(arguments)
+    if arguments.get("--record") == "":
+        raise UsageError("`--record` names no folder", "name one, or leave `--record` out")
     if arguments.get("--policy") is not None and not path.endswith(".json"):
         raise UsageError(
             "`--policy` is what an artifact is proved against",
@@ -160,7 +162,7 @@ def _run_one(plan: _Planned, arguments: Arguments, console: Console) -> Outcome:
     from flowproof.cli.progress import progress
     from flowproof.run.recorder import run as record
 
-    root = arguments.get("--record") or os.path.dirname(plan.file) or "."
+    root = arguments.get("--record") or _beside(plan.file)
     return record(
         plan.artifact,
         _command(plan, arguments),
@@ -169,6 +171,16 @@ def _run_one(plan: _Planned, arguments: Arguments, console: Console) -> Outcome:
         proven=plan.proven,
         progress=progress(plan.file, console),
     )
+
+
+def _beside(file: str) -> str:
+    """Return the folder that the record of *file* goes to: its own, and the current one for a pack that
+    ships with flowproof, whose folder is nobody's to write to.
+    """
+    from flowproof.resources import data_path
+
+    folder = os.path.dirname(file) or "."
+    return "." if os.path.realpath(folder) == os.path.realpath(data_path("policies")) else folder
 
 
 def _command(plan: _Planned, arguments: Arguments) -> Command:

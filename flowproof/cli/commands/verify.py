@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from flowproof.cli.answers import exit_data, json_text
+from flowproof.cli.arguments import UsageError
 from flowproof.cli.inputs import read
 from flowproof.diagnostics import DiagnosticsError, Report
 from flowproof.exit_codes import ExitCode
@@ -27,6 +28,9 @@ def run(arguments: Arguments, console: Console) -> int:
     from flowproof.verify.prove import verify
 
     path, policy_path = arguments.words
+    if path.endswith((".flow.yaml", ".policy.yaml")):
+        way = f"write `flowproof verify {policy_path} {path}`"
+        raise UsageError(f"`{path}` is a policy, and the artifact comes first", way)
     if os.path.isdir(policy_path):
         return _end(arguments, console, ExitCode.USAGE, f"`{policy_path}` is a folder: name one")
     try:
