@@ -54,7 +54,10 @@ NUMBERS = {
     },
 }
 IO_URING = (425, 426, 427)
-ROUTING = {(0, 4), (41, 6), (41, 32), (41, 57)}  # setsockopt: (level, option) that route by source
+ROUTING = {  # setsockopt: (level, option) by which what goes out takes another way than its address says
+    *((0, 4), (41, 6), (41, 32), (41, 57)),  # routed by source
+    *((1, 25), (1, 62), (0, 50), (41, 50), (41, 76)),  # bound to an interface
+}
 FAMILIES = {2: (1, 2), 10: (1, 2)}  # AF_INET, AF_INET6: SOCK_STREAM, SOCK_DGRAM
 PROTOCOLS = {1: (0, 6), 2: (0, 17)}
 
@@ -400,8 +403,9 @@ def _calls(native: str) -> Iterator[tuple[int, int, tuple[int, ...]]]:
     number = NUMBERS[native]["sendto"]
     for address in (0, 1, 1 << 31, 1 << 32, 1 << 63, 0xFFFFFFFF, 0xFFFFFFFF << 32):
         yield ARCH[native], number, (3, ones, ones, ones, address, ones)
-    for level in (0, 1, 40, 41, 42, 0xFFFFFFFF):
-        for option in (0, 3, 4, 5, 6, 7, 31, 32, 33, 56, 57, 58, 0xFFFFFFFF):
+    near = {option + step for _, option in ROUTING for step in (-1, 0, 1)}
+    for level in (0, 1, 2, 40, 41, 42, 0xFFFFFFFF):
+        for option in sorted({0, 0xFFFFFFFF, *near}):
             for high in (0, 1 << 32, ones ^ 0xFFFFFFFF):
                 words = (ones, high | level, high | option)
                 yield ARCH[native], NUMBERS[native]["setsockopt"], (*words, 0, 0, 0)
