@@ -6,7 +6,8 @@ as wide as its neighbours, and where a rule was written stands at the end, as a 
 
 from __future__ import annotations
 
-from flowproof.lower.rows import port_words, rows_of
+from flowproof.ir.cells import port_words
+from flowproof.lower.rows import rows_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

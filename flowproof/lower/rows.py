@@ -4,7 +4,8 @@ one row at the end, and each row in front of it is an exception. A rule more the
 
 from __future__ import annotations
 
-from flowproof.addresses import LAST, format_address
+from flowproof.addresses import LAST
+from flowproof.ir.cells import interval_words, port_words
 from flowproof.ir.ports import LAST_PORT
 
 TYPE_CHECKING = False
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
         int, int, int, int, int, str
     ]  # kind, first and last address, first and last port, words
 
-__all__ = ["port_words", "rows_of"]
+__all__ = ["rows_of"]
 
 _ADDRESS_AND_PORT, _ADDRESS, _PORT, _ANYWHERE = range(4)  # in the order in which rows are read
 _WIDTHS = {
@@ -46,7 +47,9 @@ def rows_of(
         cells = [" ".join(found[row]).ljust(width)] if width else []
         anywhere = kind in (_PORT, _ANYWHERE)
         cells += [
-            ("anywhere" if anywhere else _interval(family, first, last)).ljust(_WIDTHS[family]),
+            ("anywhere" if anywhere else interval_words(family, first, last)).ljust(
+                _WIDTHS[family]
+            ),
             port_words(((low, high),)).ljust(_PORTS),
             said,
         ]
@@ -142,23 +145,3 @@ def _differing(runs: Runs, usual: Runs) -> Iterator[tuple[int, int, str]]:
             start = upto + 1
     if known is not None:
         yield known
-
-
-def port_words(ports: Sequence[tuple[int, int]]) -> str:
-    """Return a set of ports in words; none written is any."""
-    if not ports or tuple(ports) == ((0, LAST_PORT),):
-        return "any port"
-    parts = [str(low) if low == high else f"{low}-{high}" for low, high in ports]
-    single = len(parts) == 1 and "-" not in parts[0]
-    return f"port{'' if single else 's'} {','.join(parts)}"
-
-
-def _interval(family: int, first: int, last: int) -> str:
-    """Return an interval as an address, a network, or its two ends."""
-    if first == last:
-        return format_address(family, first)
-    size = last - first + 1
-    if size & (size - 1) == 0 and first % size == 0:
-        width = 32 if family == 4 else 128
-        return f"{format_address(family, first)}/{width - size.bit_length() + 1}"
-    return f"{format_address(family, first)} - {format_address(family, last)}"
